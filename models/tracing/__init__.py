@@ -1,0 +1,1 @@
+"""One training step as data: traced on the meta device, priced and replayed anywhere."""

@@ -1,0 +1,1 @@
+"""Cost and capacity planner for PyTorch training."""
