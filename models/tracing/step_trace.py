@@ -49,7 +49,7 @@ OP_CLASSES = FLOP_CLASSES + BYTE_CLASSES
 # type with fp32 master weights; half keeps weights, gradients and moments in 16 bits.
 PrecisionPolicy = Literal["fp32", "amp", "half"]
 
-# Which attention a card runs; "efficient" is the memory-efficient kernel that needs neither 16 bits nor Ampere.
+# Which attention a card runs; "efficient" is the memory-efficient kernel: any dtype, any card since Maxwell.
 AttentionKernel = Literal["flash", "efficient", "math", "none"]
 
 
@@ -84,7 +84,7 @@ class TraceVariant:
     @property
     def key(self) -> str:
         """File-name-safe id, e.g. "amp-flash-ckpt-adamw-foreach-s384"."""
-        parts = [self.precision_policy, self.attention_kernel]
+        parts: list[str] = [self.precision_policy, self.attention_kernel]
         if self.activation_checkpointing:
             parts.append("ckpt")
         parts.append(self.optimizer)
@@ -180,8 +180,10 @@ def to_json(trace: StepTrace) -> dict[str, Any]:
         return texts.setdefault(value, len(texts))
 
     ops = [
-        [text(o.op), text(o.op_class), PHASES.index(o.phase), o.count]
-        + [_pair(o.flops), _pair(o.bytes_read), _pair(o.bytes_written), text(o.shape), text(o.rule)]
+        [
+            *(text(o.op), text(o.op_class), PHASES.index(o.phase), o.count),
+            *(_pair(o.flops), _pair(o.bytes_read), _pair(o.bytes_written), text(o.shape), text(o.rule)),
+        ]
         for o in trace.ops
     ]
     storages = [
