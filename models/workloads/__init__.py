@@ -1,0 +1,1 @@
+"""What is trained: named workloads, any transformers config.json, any factory of yours, and their traces."""

@@ -1,0 +1,82 @@
+"""The zoo: names resolve, the compiled file is its sources, published counts are exact."""
+
+from __future__ import annotations
+
+import pytest
+
+from planner.models.errors import BadData, UnknownName
+from planner.models.workloads import compile_zoo, records, zoo
+
+EVERY = zoo.workloads()
+
+
+def test_the_compiled_file_says_what_the_data_files_say() -> None:
+    compiled = compile_zoo.compile_records()
+    assert compiled == zoo._compiled(), "run: python -m planner.models.workloads.compile_zoo"
+
+
+@pytest.mark.parametrize(
+    ("spelled", "meant"),
+    [
+        ("bert-base-uncased", "bert-base"),
+        ("BERT large", "bert-large"),
+        ("bert-large-uncased", "bert-large"),
+        ("meta-llama/Llama-2-7b-hf", "llama-2-7b"),
+        ("Llama 2 7B", "llama-2-7b"),
+        ("openai-community/gpt2", "gpt2"),
+        ("gpt2-124m", "gpt2"),
+        ("ResNet50", "resnet50"),
+    ],
+)
+def test_usual_spellings_mean_one_workload(spelled: str, meant: str) -> None:
+    assert zoo.workload(spelled).id == meant
+
+
+def test_an_unknown_name_is_refused_with_the_nearest() -> None:
+    with pytest.raises(UnknownName, match=r'no workload "bert-basse".*Did you mean "bert-base"'):
+        zoo.workload("bert-basse")
+
+
+@pytest.mark.parametrize(
+    ("identifier", "parameters"),
+    [("gpt2", 124_439_808), ("llama-2-7b", 6_738_415_616)],
+)
+def test_c12_a_tied_head_is_counted_once_and_an_untied_one_twice(identifier: str, parameters: int) -> None:
+    assert zoo.workload(identifier).parameters == parameters
+
+
+def test_the_reference_run_of_bert_is_squad() -> None:
+    reference = zoo.workload("bert-base").reference
+    assert reference is not None
+    assert (reference.dataset_samples, reference.size, reference.global_batch_size) == (87_599, 384, 32)
+
+
+@pytest.mark.parametrize("workload", EVERY, ids=lambda w: w.id)
+def test_every_reference_run_is_a_line_with_a_source(workload: records.Workload) -> None:
+    reference = workload.reference
+    assert reference is not None
+    assert "\n" not in reference.text
+    assert f"{reference.dataset_samples:,}" in reference.text
+    assert reference.source
+    assert set(reference.precisions) <= {"fp32", "tf32", "fp16-amp", "bf16-amp", "fp16", "bf16"}
+    if workload.parameters >= 10**9:
+        assert "bf16" in reference.precisions
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "complaint"),
+    [
+        ("dataset_samples", -1, 'reference.dataset_samples" must be a whole number between'),
+        ("dataset_samples", float("nan"), 'reference.dataset_samples" must be a whole number'),
+        ("epochs", 10**20, 'reference.epochs" must be a whole number between'),
+        ("global_batch_size", True, 'reference.global_batch_size" must be a whole number'),
+        ("checked", "yesterday", 'reference.checked" must be a date'),
+        ("precisions", [], 'reference.precisions" must be at least 1 text'),
+        ("size_unit", "furlongs", 'reference.size_unit" must be one of tokens, pixels'),
+    ],
+)
+def test_a_wrong_figure_is_refused_with_file_and_key(key: str, value: object, complaint: str) -> None:
+    record = dict(zoo._compiled()["workloads"]["bert-base"])
+    record["reference"] = {**record["reference"], key: value}
+    with pytest.raises(BadData, match=f'bert.toml: key "{complaint}'):
+        records.from_record(record, "bert.toml")
