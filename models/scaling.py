@@ -1,0 +1,174 @@
+"""Several GPUs: how long the exchange of gradients and parameters takes, and how much of it is felt.
+
+A collective over n ranks moves `volume` bytes through each rank's link; link classes and their effective
+bandwidths are in calibration/data/links.toml. Tensor and pipeline parallel steps need a model of their own
+and are refused.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+from .errors import BadData, ModelsError, UnknownName
+
+if TYPE_CHECKING:
+    from .hardware.catalogue import Gpu
+
+# How a strategy exchanges: (times the gradients cross, once per optimizer step), (times the 16-bit
+# parameters cross, in every micro-step), and whether optimizer state is sharded.
+#   ddp, zero1, zero2: all-reduce, or reduce-scatter + all-gather: 2 (n-1)/n of the gradients.
+#   fsdp, zero3: all-gather in forward and in backward, reduce-scatter: 3 (n-1)/n of the parameters.
+STRATEGIES: Mapping[str, tuple[float, float, bool]] = {
+    "ddp": (2.0, 0.0, False),
+    "zero1": (2.0, 0.0, True),
+    "zero2": (2.0, 0.0, True),
+    "zero3": (0.0, 3.0, True),
+    "fsdp": (0.0, 3.0, True),
+}
+SHARDED_PARAMETER_BYTES = 2
+
+
+class LinkMismatch(ModelsError):
+    """A link or network that these GPUs do not have, or GPUs without a link between them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """One link class. bandwidth_bytes_per_second: effective, at two ranks. [B/s]  log_sd: natural log."""
+
+    id: str
+    bandwidth_bytes_per_second: float
+    falls: float
+    log_sd: float
+    source: str
+    note: str
+
+    def bandwidth_at(self, ranks: int) -> float:
+        """Effective bandwidth when `ranks` GPUs share it. [B/s]"""
+        return self.bandwidth_bytes_per_second * (2 / max(ranks, 2)) ** self.falls
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """What one optimizer step exchanges. seconds: unhidden. [s]  bytes: through each rank's link. [B]"""
+
+    bytes: float
+    bandwidth_bytes_per_second: float
+    seconds: float
+    log_sd: float
+    bottleneck: str
+
+
+@cache
+def links() -> Mapping[str, Link]:
+    """All link classes by id. Raises BadData where the table is broken."""
+    where = "calibration/data/links.toml"
+    table = tomllib.loads(files(__package__).joinpath(where).read_text(encoding="utf-8"))
+    try:
+        return {
+            name: Link(
+                name,
+                float(row["effective_gbytes_per_second"]) * 1e9,
+                float(row.get("falls", 0.0)),
+                float(row["log_sd"]),
+                str(row["source"]),
+                str(row.get("note", "")),
+            )
+            for name, row in table.items()
+        }
+    except KeyError as error:
+        raise BadData(f"{where}: a link without {error}") from error
+
+
+def link(name: str) -> Link:
+    """The link class called `name`. Raises UnknownName."""
+    found = links().get(name)
+    if found is None:
+        raise UnknownName("link class", name, links(), f"Known: {', '.join(links())}")
+    return found
+
+
+def all_reduce_seconds(message_bytes: float, ranks: int, bandwidth_bytes_per_second: float) -> float:
+    """A ring all-reduce: every rank sends and receives 2 (n-1)/n of the message. [s]
+
+    >>> round(all_reduce_seconds(335_141_888 * 4, 4, 10e9), 3)
+    0.201
+    """
+    return 2 * (ranks - 1) / ranks * message_bytes / bandwidth_bytes_per_second
+
+
+def exposed_seconds(communication: float, step: float, hidden_by: float) -> float:
+    """The part of `communication` that lengthens the step: c^2 / (c + a step). [s]
+
+    hidden_by: a, how much of the step can hide it; 0 hides nothing. Never negative, never more than c.
+    """
+    total = communication + hidden_by * step
+    return communication**2 / total if total > 0 else 0.0
+
+
+def exchange(
+    *,
+    strategy: str,
+    gradient_bytes: float,
+    parameters: float,
+    gpu_count: int,
+    node_count: int,
+    link_name: str,
+    network_name: str,
+    accumulation: int,
+) -> Exchange:
+    """What one optimizer step exchanges between `gpu_count` GPUs in all, spread over `node_count` nodes.
+
+    gradient_bytes: of one replica. [B]  parameters: of the whole model. [1]
+    Raises UnknownName (strategy, link, network) and LinkMismatch (several GPUs, link "none").
+    """
+    gradients, sharded, _ = _strategy(strategy)
+    if gpu_count == 1:
+        return Exchange(0.0, float("inf"), 0.0, 0.0, "none")
+    share = (gpu_count - 1) / gpu_count
+    volume = share * (
+        gradients * gradient_bytes + sharded * parameters * SHARDED_PARAMETER_BYTES * accumulation
+    )
+    slowest = _slowest(gpu_count, node_count, link_name, network_name)
+    bandwidth = slowest.bandwidth_at(gpu_count // node_count)
+    return Exchange(volume, bandwidth, volume / bandwidth, slowest.log_sd, slowest.id)
+
+
+def shards_optimizer(strategy: str) -> bool:
+    """Whether each rank updates only its share of the parameters. Raises UnknownName."""
+    return _strategy(strategy)[2]
+
+
+def check_link(gpu: Gpu, link_name: str) -> None:
+    """Raises LinkMismatch where `link_name` is NVLink and the card has none (all RTX 40-series)."""
+    if link_name.startswith("nv") and not gpu.nvlink:
+        raise LinkMismatch(
+            f'{gpu.id} has no NVLink, so link "{link_name}" cannot be; use "pcie4" or "pcie4-no-p2p"'
+        )
+
+
+def _strategy(name: str) -> tuple[float, float, bool]:
+    found = STRATEGIES.get(name)
+    if found is None:
+        raise UnknownName("strategy", name, STRATEGIES, f"Known: {', '.join(STRATEGIES)}")
+    return found
+
+
+def _slowest(gpu_count: int, node_count: int, link_name: str, network_name: str) -> Link:
+    if gpu_count % node_count:
+        raise LinkMismatch(f"{gpu_count} GPUs do not divide over {node_count} nodes")
+    legs: list[Link] = []
+    if gpu_count > node_count:
+        if link_name == "none":
+            raise LinkMismatch(f'{gpu_count // node_count} GPUs in a node need a link; got "none"')
+        legs.append(link(link_name))
+    if node_count > 1:
+        if network_name == "none":
+            raise LinkMismatch(f'{node_count} nodes need a network; got "none"')
+        legs.append(link(network_name))
+    return min(legs, key=lambda leg: leg.bandwidth_at(gpu_count // node_count))
