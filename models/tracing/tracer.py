@@ -1,0 +1,167 @@
+"""trace_task: run one training step on the meta device and write it down as a StepTrace.
+
+The step is run three times with one model: once to create the optimizer's state, then recorded at each of two
+batches. Both recordings must be the same sequence of ops and of allocations; sizes are then affine in batch.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ..errors import BadConfig, TraceUnavailable
+from . import assemble
+from .step_trace import StepTrace, TraceVariant
+from .task import TrainingTask
+
+if TYPE_CHECKING:
+    import torch
+    from torch import nn
+
+    from .recorder import Recorder, Recording
+    from .rewrites import CudaChoices
+
+
+def trace_task(task: TrainingTask, variant: TraceVariant, batches: tuple[int, int] = (2, 4)) -> StepTrace:
+    """Trace one steady training step of `task` under `variant`.
+
+    batches: the two micro-batches traced; a step's sizes are taken to be affine between and beyond them.
+    Loop modelled: load inputs, forward, loss, backward, optimizer step, zero_grad(set_to_none=True).
+    Raises TraceUnavailable without torch, BadConfig where the step depends on its data or on the batch,
+    UnknownName for an optimizer nobody knows.
+    """
+    try:
+        import torch
+    except ImportError as error:
+        raise TraceUnavailable(
+            f'"{task.workload}" has no stored trace for this variant and torch is not installed: '
+            "pip install 'training-planner[trace]'"
+        ) from error
+    from . import optimizers
+    from .recorder import SCALAR_POLICY, Recorder
+    from .rewrites import CudaChoices
+
+    recorder = Recorder()
+    choices = CudaChoices(variant, recorder)
+    with _no_collection(), choices.imposed(), torch.device("meta"):
+        model = _prepared(task.build(variant), variant)
+        parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
+        with recorder:
+            _track_model(model, recorder)
+            optimizer = optimizers.build(variant.optimizer, parameters, recorder)
+            _step(task, model, optimizer, batches[0], recorder, choices)
+            _file_survivors(model, optimizer, recorder)
+            recordings: list[Recording] = []
+            gradient_bytes = 0
+            for batch in batches:
+                recorder.start()
+                gradient_bytes = _step(task, model, optimizer, batch, recorder, choices)
+                recordings.append(recorder.stop())
+    notes = [*task.notes]
+    if recorder.scalars_answered:
+        notes.append(SCALAR_POLICY)
+    return assemble.affine_trace(
+        task.workload,
+        variant,
+        batches,
+        recordings,
+        parameters=sum(parameter.numel() for parameter in model.parameters()),
+        trainable_parameters=sum(parameter.numel() for parameter in parameters),
+        gradient_bytes=gradient_bytes,
+        rewrites=sorted(choices.applied),
+        notes=notes,
+    )
+
+
+@contextlib.contextmanager
+def _no_collection() -> Iterator[None]:
+    """Keep the cycle collector out: a step's frees must come from reference counts, at the same place twice."""
+    was_enabled = gc.isenabled()
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+def _prepared(model: nn.Module, variant: TraceVariant) -> nn.Module:
+    """Cast for the policy and switch activation checkpointing on."""
+    import torch
+
+    model.train()
+    if variant.precision_policy == "half":
+        model.to(torch.bfloat16)
+    if variant.activation_checkpointing:
+        enable = getattr(model, "gradient_checkpointing_enable", None)
+        if enable is None:
+            raise BadConfig(
+                f"{type(model).__name__} has no gradient_checkpointing_enable(); trace it without "
+                "activation_checkpointing or give it that method"
+            )
+        if getattr(model, "supports_gradient_checkpointing", True) is False:
+            raise BadConfig(f"{type(model).__name__} does not support activation checkpointing")
+        enable()
+    return model
+
+
+def _track_model(model: nn.Module, recorder: Recorder) -> None:
+    for name, tensor in [*model.named_parameters(), *model.named_buffers()]:
+        if tensor.device.type != "meta":
+            raise BadConfig(
+                f"{name} of {type(model).__name__} is on {tensor.device}; build it on the meta device"
+            )
+        recorder.track(tensor, "load")
+        recorder.categorise([tensor], "weights")
+
+
+def _step(
+    task: TrainingTask,
+    model: nn.Module,
+    optimizer: torch.optim.Optimizer | None,
+    batch: int,
+    recorder: Recorder,
+    choices: CudaChoices,
+) -> int:
+    """One training step; returns the bytes of its gradients."""
+    import torch
+
+    recorder.enter("forward")
+    inputs = task.inputs(batch)
+    if choices.variant.precision_policy == "half":
+        inputs = {k: v.to(torch.bfloat16) if v.is_floating_point() else v for k, v in inputs.items()}
+    recorder.categorise(inputs.values(), "inputs")
+    with choices.autocast():
+        loss = task.loss(model, inputs)
+    for record in recorder.alive():  # what forward made and backward still needs
+        if not record.category:
+            record.category = "activations"
+    recorder.enter("backward")
+    loss.backward()
+    del loss
+    gradients = [parameter.grad for parameter in model.parameters() if parameter.grad is not None]
+    recorder.categorise(gradients, "gradients")
+    gradient_bytes = sum(gradient.nbytes for gradient in gradients)
+    del gradients
+    recorder.enter("optimizer")
+    if optimizer is not None:
+        optimizer.step()
+    model.zero_grad(set_to_none=True)
+    return gradient_bytes
+
+
+def _file_survivors(model: nn.Module, optimizer: torch.optim.Optimizer | None, recorder: Recorder) -> None:
+    """What the first step leaves behind is optimizer state, or something the model keeps."""
+    import torch
+
+    if optimizer is not None:
+        for state in optimizer.state.values():
+            recorder.categorise(
+                [value for value in state.values() if isinstance(value, torch.Tensor)], "optimizer_state"
+            )
+    for record in recorder.alive():
+        if record.category not in ("weights", "optimizer_state"):
+            record.category = "temporaries"
