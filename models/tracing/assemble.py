@@ -28,7 +28,7 @@ def affine_trace(
     rewrites: Sequence[str],
     notes: Sequence[str],
 ) -> StepTrace:
-    """Check that both recordings are the same step, then fit every size. Raises BadConfig where they differ."""
+    """Check that both recordings are the same step, then fit every size. Raises BadConfig if not."""
     small, large = recordings
     _check_same(workload, batches, small, large)
     fitted = _Fit(batches)
@@ -43,8 +43,8 @@ def affine_trace(
         notes.append(f"no rule of their own, taken as elementwise: {', '.join(unruled)}")
     if fitted.superlinear:
         notes.append(
-            f"{fitted.superlinear} sizes grow faster than the batch; they are scaled from batch {batches[1]}, "
-            "so larger batches are read too low"
+            f"{fitted.superlinear} sizes grow faster than the batch; scaled from batch {batches[1]}, "
+            "they are too low beyond it"
         )
     return StepTrace(
         workload=workload,

@@ -12,22 +12,24 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 
-LOWER_PRECISION = frozenset(
-    "__matmul__ __rmatmul__ addbmm addmm addmv addr baddbmm bmm chain_matmul linalg_multi_dot multi_dot conv1d "
-    "conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d convolution conv_tbc gru_cell linear "
-    "lstm_cell lstm gru rnn_tanh rnn_relu matmul mm mv prelu rnn_tanh_cell rnn_relu_cell einsum linalg_matmul "
-    "_grouped_mm grouped_mm scaled_dot_product_attention".split()
+from .op_tables import names
+
+LOWER_PRECISION = names(
+    "__matmul__ __rmatmul__ addbmm addmm addmv addr baddbmm bmm chain_matmul linalg_multi_dot multi_dot "
+    "conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d convolution conv_tbc gru_cell "
+    "linear lstm_cell lstm gru rnn_tanh rnn_relu matmul mm mv prelu rnn_tanh_cell rnn_relu_cell einsum "
+    "linalg_matmul _grouped_mm grouped_mm scaled_dot_product_attention"
 )
-FLOAT32 = frozenset(
+FLOAT32 = names(
     "__pow__ __rdiv__ __rpow__ __rtruediv__ acos asin binary_cross_entropy_with_logits cosh "
     "cosine_embedding_loss cdist cosine_similarity cross_entropy_loss dist erfinv exp expm1 group_norm "
     "hinge_embedding_loss kl_div l1_loss layer_norm log log10 log1p log2 margin_ranking_loss mse_loss "
-    "multilabel_margin_loss multi_margin_loss nll_loss nll_loss_nd nll_loss2d norm pdist poisson_nll_loss pow "
-    "reciprocal renorm rms_norm rsqrt sinh smooth_l1_loss soft_margin_loss softplus tan triplet_margin_loss "
-    "huber_loss".split()
+    "multilabel_margin_loss multi_margin_loss nll_loss nll_loss_nd nll_loss2d norm pdist poisson_nll_loss "
+    "pow reciprocal renorm rms_norm rsqrt sinh smooth_l1_loss soft_margin_loss softplus tan "
+    "triplet_margin_loss huber_loss"
 )
 # These take a dtype argument: CUDA's autocast passes float32 there, so no fp32 copy of the input is kept.
-FLOAT32_BY_DTYPE = frozenset("softmax log_softmax sum prod cumsum cumprod".split())
+FLOAT32_BY_DTYPE = names("softmax log_softmax sum prod cumsum cumprod")
 
 
 class Autocast(TorchFunctionMode):
@@ -49,7 +51,7 @@ class Autocast(TorchFunctionMode):
         self._on_copy = on_copy
 
     def __exit__(self, *exception: Any) -> None:
-        super().__exit__(*exception)
+        super().__exit__(*exception)  # type: ignore[no-untyped-call]
         if self._copies is not None:
             self._copies.clear()
 
@@ -64,9 +66,8 @@ class Autocast(TorchFunctionMode):
         elif name in FLOAT32:
             args = tuple(_raised(value) for value in args)
             kwargs = {key: _raised(value) for key, value in kwargs.items()}
-        elif name in FLOAT32_BY_DTYPE and kwargs.get("dtype") is None and _is_low(args[0] if args else None):
-            if not any(isinstance(value, torch.dtype) for value in args):
-                kwargs = {**kwargs, "dtype": torch.float32}
+        elif name in FLOAT32_BY_DTYPE and args and _is_low(args[0]) and not _names_dtype(args, kwargs):
+            kwargs = {**kwargs, "dtype": torch.float32}
         return func(*args, **kwargs)
 
     def lower(self, value: Any) -> Any:
@@ -89,6 +90,10 @@ class Autocast(TorchFunctionMode):
 
 def _is_low(value: Any) -> bool:
     return isinstance(value, torch.Tensor) and value.dtype in (torch.float16, torch.bfloat16)
+
+
+def _names_dtype(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    return kwargs.get("dtype") is not None or any(isinstance(value, torch.dtype) for value in args)
 
 
 def _raised(value: Any) -> Any:

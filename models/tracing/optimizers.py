@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable, Iterator
-from math import prod
 from typing import Any
 
 import torch
@@ -80,7 +79,7 @@ def build(name: str, parameters: Parameters, recorder: Recorder) -> torch.optim.
 @contextlib.contextmanager
 def _fused_on_meta() -> Iterator[None]:
     """Let fused kernels be asked for on meta: their meta kernels exist, the device list omits them."""
-    from torch.optim import optimizer as module
+    module: Any = torch.optim.optimizer
 
     original = module._get_fused_kernels_supported_devices
     module._get_fused_kernels_supported_devices = lambda: [*original(), "meta"]

@@ -72,11 +72,11 @@ class _Schema:
         ]
 
 
-class Recorder(TorchDispatchMode):
+class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Follows storages from the moment it is entered; records ops and events between `start` and `stop`."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.phase: Phase = "forward"
         self.scalars_answered = 0
         self._schemas: dict[Any, _Schema] = {}
@@ -165,8 +165,8 @@ class Recorder(TorchDispatchMode):
             result = func(*args, **kwargs) if kwargs else func(*args)
         except NotImplementedError as error:
             raise BadConfig(
-                f"aten::{schema.op} has no shape without values ({_first_line(error)}): the step depends on its "
-                "data there; choose a code path with fixed shapes"
+                f"aten::{schema.op} has no shape without values ({_first_line(error)}): the step depends on "
+                "its data there; choose a code path with fixed shapes"
             ) from error
         if schema.is_view or schema.silent:
             return result

@@ -22,7 +22,7 @@ AUTOCAST_DTYPE = torch.bfloat16
 
 
 class CudaChoices:
-    """The rewrites of one variant. Enter `imposed()` around everything traced, `autocast()` around forward."""
+    """The rewrites of one variant: `imposed()` around all that is traced, `autocast()` around forward."""
 
     def __init__(self, variant: TraceVariant, recorder: Recorder) -> None:
         self.variant = variant
@@ -109,8 +109,10 @@ class CudaChoices:
         elif self.variant.precision_policy == "amp":  # recomputation: the region is over, its dtype is not
             query, key, value = (tensor.to(AUTOCAST_DTYPE) for tensor in (query, key, value))
         if query.dim() == 3:
-            arguments = (attn_mask, dropout_p, is_causal, scale, enable_gqa)
-            return self.attention(*(t.unsqueeze(0) for t in (query, key, value)), *arguments).squeeze(0)
+            query, key, value = (tensor.unsqueeze(0) for tensor in (query, key, value))
+            return self.attention(
+                query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa
+            ).squeeze(0)
         kernel, reason = self.choose_attention(query, key, value, attn_mask, enable_gqa)
         self.applied.add(f"attention: {kernel} kernel{f' ({reason})' if reason else ''}")
         if kernel == "flash":

@@ -77,7 +77,7 @@ def trace_task(task: TrainingTask, variant: TraceVariant, batches: tuple[int, in
 
 @contextlib.contextmanager
 def _no_collection() -> Iterator[None]:
-    """Keep the cycle collector out: a step's frees must come from reference counts, at the same place twice."""
+    """Keep the cycle collector out: frees must come from reference counts, at the same place twice."""
     was_enabled = gc.isenabled()
     gc.collect()
     gc.disable()
@@ -133,6 +133,8 @@ def _step(
     inputs = task.inputs(batch)
     if choices.variant.precision_policy == "half":
         inputs = {k: v.to(torch.bfloat16) if v.is_floating_point() else v for k, v in inputs.items()}
+    for tensor in inputs.values():
+        recorder.track(tensor, "load")
     recorder.categorise(inputs.values(), "inputs")
     with choices.autocast():
         loss = task.loss(model, inputs)
@@ -140,7 +142,7 @@ def _step(
         if not record.category:
             record.category = "activations"
     recorder.enter("backward")
-    loss.backward()
+    loss.backward()  # type: ignore[no-untyped-call]
     del loss
     gradients = [parameter.grad for parameter in model.parameters() if parameter.grad is not None]
     recorder.categorise(gradients, "gradients")
