@@ -7,6 +7,7 @@ to torch's default. Imports torch: imported inside functions only.
 from __future__ import annotations
 
 import contextlib
+import importlib
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -79,7 +80,7 @@ def build(name: str, parameters: Parameters, recorder: Recorder) -> torch.optim.
 @contextlib.contextmanager
 def _fused_on_meta() -> Iterator[None]:
     """Let fused kernels be asked for on meta: their meta kernels exist, the device list omits them."""
-    module: Any = torch.optim.optimizer
+    module: Any = importlib.import_module("torch.optim.optimizer")
 
     original = module._get_fused_kernels_supported_devices
     module._get_fused_kernels_supported_devices = lambda: [*original(), "meta"]
