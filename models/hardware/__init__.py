@@ -1,0 +1,1 @@
+"""The hardware catalogue: GPUs, cloud instances and rigs as dated, sourced facts."""
