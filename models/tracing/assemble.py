@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -86,9 +87,9 @@ class _Fit:
 def _check_same(workload: str, batches: tuple[int, int], small: Recording, large: Recording) -> None:
     where = f"{workload}: steps at batch {batches[0]} and {batches[1]} differ"
     for position, (a, b) in enumerate(zip(small.ops, large.ops, strict=False)):
-        if (a.op, a.phase) != (b.op, b.phase):
+        if (a.kind.op, a.phase) != (b.kind.op, b.phase):
             raise BadConfig(
-                f"{where} from op {position} on: {a.phase} {a.op} against {b.phase} {b.op}; "
+                f"{where} from op {position} on: {a.phase} {a.kind.op} against {b.phase} {b.kind.op}; "
                 "the module takes another path by batch size, so no one trace serves it"
             )
     if len(small.ops) != len(large.ops):
@@ -98,26 +99,28 @@ def _check_same(workload: str, batches: tuple[int, int], small: Recording, large
 
 
 def _rows(small: Recording, large: Recording, fitted: _Fit) -> tuple[OpRow, ...]:
-    """Ops grouped by kind, phase and shapes, in order of first launch."""
+    """Ops grouped by kind and phase, in order of first launch."""
+    launched = Counter(zip(small.ops, large.ops, strict=True))
+    # The same shapes may have been seen with other strides or arguments: one row for people.
+    groups: dict[tuple[object, ...], tuple[OpRecord, OpRecord, int]] = {}
+    for (a, b), count in launched.items():
+        key = (b.kind.op, b.kind.op_class, b.phase, b.kind.shapes, a.kind.shapes, b.kind.cost, a.kind.cost)
+        groups[key] = (a, b, count + (groups[key][2] if key in groups else 0))
     maps = _score_maps(large.ops)
-    groups: dict[tuple[object, ...], list[tuple[OpRecord, OpRecord]]] = {}
-    for a, b in zip(small.ops, large.ops, strict=True):
-        groups.setdefault((b.op, b.op_class, b.phase, b.shapes, a.shapes, b.cost), []).append((a, b))
     rows = []
-    for pairs in groups.values():
-        a, b = pairs[0]
-        count = len(pairs)
+    for a, b, count in groups.values():
+        kind, cost = b.kind, b.kind.cost
         rows.append(
             OpRow(
-                op=b.op,
+                op=kind.op,
                 op_class=_final_class(b, maps),
                 phase=b.phase,
-                count=count * b.cost.launches,
-                flops=_times(fitted(a.cost.flops, b.cost.flops), count),
-                bytes_read=_times(fitted(a.cost.bytes_read, b.cost.bytes_read), count),
-                bytes_written=_times(fitted(a.cost.bytes_written, b.cost.bytes_written), count),
-                shape=_shape_text(b.shapes),
-                rule=b.cost.rule,
+                count=count * cost.launches,
+                flops=_times(fitted(a.kind.cost.flops, cost.flops), count),
+                bytes_read=_times(fitted(a.kind.cost.bytes_read, cost.bytes_read), count),
+                bytes_written=_times(fitted(a.kind.cost.bytes_written, cost.bytes_written), count),
+                shape=_shape_text(kind.shapes),
+                rule=cost.rule,
             )
         )
     return tuple(rows)
@@ -131,29 +134,30 @@ def _score_maps(ops: Sequence[OpRecord]) -> frozenset[Map]:
     """Shapes that are a batched product's output and a softmax's input: materialised score matrices."""
     products: set[Map] = set()
     softmaxed: set[Map] = set()
-    for record in ops:
-        if record.op in ("bmm", "baddbmm"):
-            a, b = record.shapes[-2:]
+    for kind in {record.kind: None for record in ops}:
+        if kind.op in ("bmm", "baddbmm"):
+            a, b = kind.shapes[-2:]
             products.add((a[0], a[1], b[2]))
-        elif record.op in ("_softmax", "_safe_softmax"):
-            found = op_rules.score_map(record.shapes[0])
+        elif kind.op in ("_softmax", "_safe_softmax"):
+            found = op_rules.score_map(kind.shapes[0])
             if found:
                 softmaxed.add(found)
     return frozenset(products & softmaxed)
 
 
 def _final_class(record: OpRecord, maps: frozenset[Map]) -> str:
+    kind = record.kind
     if record.phase == "optimizer":
         return "optimizer"
     if not maps:
-        return record.op_class
-    if record.op in ("bmm", "baddbmm"):
-        a, b = record.shapes[-2:]
-        shapes = (*record.shapes, (a[0], a[1], b[2]))
-        return "attention_unfused" if op_rules.touches_map(shapes, maps) else record.op_class
-    if record.op_class in ("elementwise", "norm") and op_rules.touches_map(record.shapes, maps):
+        return kind.op_class
+    if kind.op in ("bmm", "baddbmm"):
+        a, b = kind.shapes[-2:]
+        shapes = (*kind.shapes, (a[0], a[1], b[2]))
+        return "attention_unfused" if op_rules.touches_map(shapes, maps) else kind.op_class
+    if kind.op_class in ("elementwise", "norm") and op_rules.touches_map(kind.shapes, maps):
         return "attention_map"
-    return record.op_class
+    return kind.op_class
 
 
 def _category(record: StorageRecord) -> str:

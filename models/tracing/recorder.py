@@ -6,9 +6,9 @@ Imports torch: only tracer.py and rewrites.py import this module, inside functio
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -21,15 +21,21 @@ from .step_trace import Phase
 SCALAR_POLICY = "scalars read from tensors are answered True / 1: no padding, no packed sequences"
 
 
-@dataclass(slots=True)
-class OpRecord:
-    """One launch as seen at one batch."""
+@dataclass(frozen=True, slots=True, eq=False)
+class OpKind:
+    """One op on one set of shapes: what all its launches share. Compared by identity."""
 
     op: str
     op_class: str
-    phase: Phase
     shapes: tuple[op_rules.Shape, ...]
     cost: op_rules.Cost
+
+
+class OpRecord(NamedTuple):
+    """One launch as seen at one batch."""
+
+    kind: OpKind
+    phase: Phase
 
 
 @dataclass(slots=True)
@@ -57,19 +63,31 @@ class Recording:
 class _Schema:
     """What the recorder needs to know of an overload, worked out once."""
 
-    __slots__ = ("allocates", "is_view", "mutated", "op", "silent")
+    __slots__ = ("allocates", "foreach", "in_place", "is_view", "mutated", "op", "silent")
 
     def __init__(self, func: Any) -> None:
         schema = func._schema
         self.op = schema.name.split("::")[1]
-        self.is_view = bool(func.is_view)
         self.silent = not schema.name.startswith("aten::")
+        self.foreach = self.op.startswith("_foreach_")
         self.allocates = op_rules.base_name(self.op) in op_tables.ALLOCATIONS
         self.mutated = [
             i
             for i, argument in enumerate(schema.arguments)
             if argument.alias_info and argument.alias_info.is_write
         ]
+        reshapes = torch.Tag.inplace_view in func.tags or self.op == "resize_"
+        self.is_view = bool(func.is_view) or (reshapes and not self.allocates)
+        # Only values change, and there are none: the call can be left out.
+        self.in_place = self.mutated == [0] and not reshapes and len(schema.returns) == (not self.foreach)
+
+
+class _Known(NamedTuple):
+    """What a call with this signature gives: (size, stride, dtype) of each output, and its kind."""
+
+    outputs: tuple[Any, ...]
+    form: Callable[[list[torch.Tensor]], Any]
+    kind: OpKind | None
 
 
 class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
@@ -80,6 +98,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self.phase: Phase = "forward"
         self.scalars_answered = 0
         self._schemas: dict[Any, _Schema] = {}
+        self._known: dict[Any, _Known] = {}
         # Address -> (weak reference that reports the death, record). Creation order is kept by the dict.
         self._alive: dict[int, tuple[weakref.ref[Any], StorageRecord]] = {}
         self._index: dict[int, int] = {}
@@ -146,7 +165,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def add_op(self, op: str, op_class: str, shapes: tuple[op_rules.Shape, ...], cost: op_rules.Cost) -> None:
         """Record an op that has no aten name: a library kernel that stands for many aten ops."""
         if self._recording is not None:
-            self._recording.ops.append(OpRecord(op, op_class, self.phase, shapes, cost))
+            self._recording.ops.append(OpRecord(OpKind(op, op_class, shapes, cost), self.phase))
 
     def _forget(self, key: int) -> None:
         if self._alive.pop(key, None) is None or self._recording is None:
@@ -159,27 +178,18 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         schema = self._schemas.get(func)
         if schema is None:
             schema = self._schemas[func] = _Schema(func)
-        if schema.op in ("_local_scalar_dense", "equal") and args[0].device.type == "meta":
-            return self._answer(schema.op, args[0])
-        try:
-            result = func(*args, **kwargs) if kwargs else func(*args)
-        except NotImplementedError as error:
-            raise BadConfig(
-                f"aten::{schema.op} has no shape without values ({_first_line(error)}): the step depends on "
-                "its data there; choose a code path with fixed shapes"
-            ) from error
         if schema.is_view or schema.silent:
-            return result
-        outputs = _tensors((result,))
-        if schema.mutated:
-            new = [tensor for tensor in outputs if self.track(tensor, schema.op)]
+            return func(*args, **kwargs) if kwargs else func(*args)
+        if schema.op in ("_local_scalar_dense", "equal") and args[0].is_meta:
+            return self._answer(schema.op, args[0])
+        signature = None if schema.foreach else _signature(func, args, kwargs)
+        known = self._known.get(signature) if signature is not None else None
+        if known is None:
+            result, kind = self._run(schema, func, args, kwargs, signature)
         else:
-            fresh = [self.track(tensor, schema.op) for tensor in outputs]
-            if not any(fresh):  # a view by another name, e.g. _unsafe_view
-                return result
-            new = outputs
-        if self._recording is not None and not schema.allocates:
-            self._record(schema, args, kwargs, new)
+            result, kind = self._repeat(schema, known, args)
+        if kind is not None and self._recording is not None:
+            self._recording.ops.append(OpRecord(kind, self.phase))
         return result
 
     def _answer(self, op: str, tensor: torch.Tensor) -> Any:
@@ -188,30 +198,117 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
             return True
         return 1.0 if tensor.dtype.is_floating_point else 1
 
-    def _record(
-        self,
-        schema: _Schema,
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any] | None,
-        new: Sequence[torch.Tensor],
-    ) -> None:
-        inputs = _tensors(args)
-        if kwargs:
-            inputs += _tensors(kwargs.values())
-        mutated = _tensors(args[i] for i in schema.mutated if i < len(args)) if schema.mutated else []
-        if not inputs and not new:
-            return  # on another device, e.g. the optimizer's step counters
-        call = op_rules.Call(
-            schema.op,
-            [_operand(tensor) for tensor in inputs],
-            [_operand(tensor) for tensor in new],
-            [_operand(tensor) for tensor in mutated],
-            args,
-        )
-        shapes = tuple(operand.shape for operand in call.inputs)
-        op_class = op_rules.op_class(schema.op, call)
-        assert self._recording is not None
-        self._recording.ops.append(OpRecord(schema.op, op_class, self.phase, shapes, op_rules.cost(call)))
+    def _run(
+        self, schema: _Schema, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None, signature: Any
+    ) -> tuple[Any, OpKind | None]:
+        """Make the call, and learn what calls with its signature give."""
+        if schema.in_place and _on_meta(args[0]):
+            result = None if schema.foreach else args[0]
+        else:
+            result = _call(func, schema.op, args, kwargs)
+        outputs = _tensors((result,))
+        fresh = [tensor for tensor in outputs if self.track(tensor, schema.op)]
+        if outputs and not fresh and not schema.mutated:
+            return result, None  # a view by another name, e.g. _unsafe_view
+        kind = None if schema.allocates else _kind(schema, args, kwargs, fresh)
+        if signature is not None and (known := _knowledge(schema, result, fresh, kind)) is not None:
+            self._known[signature] = known
+        return result, kind
+
+    def _repeat(self, schema: _Schema, known: _Known, args: tuple[Any, ...]) -> tuple[Any, OpKind | None]:
+        """The outputs again, without meta kernels: many of them are written in Python and slow."""
+        if schema.in_place:
+            return args[0], known.kind
+        tensors = [
+            torch.empty_strided(size, stride, dtype=dtype, device="meta")
+            for size, stride, dtype in known.outputs
+        ]
+        for tensor in tensors:
+            self.track(tensor, schema.op)
+        return known.form(tensors), known.kind
+
+
+def _call(func: Any, op: str, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Any:
+    try:
+        return func(*args, **kwargs) if kwargs else func(*args)
+    except NotImplementedError as error:
+        raise BadConfig(
+            f"aten::{op} has no shape without values ({_first_line(error)}): the step depends on "
+            "its data there; choose a code path with fixed shapes"
+        ) from error
+
+
+def _kind(
+    schema: _Schema, args: tuple[Any, ...], kwargs: dict[str, Any] | None, fresh: Sequence[torch.Tensor]
+) -> OpKind | None:
+    inputs = _tensors(args)
+    if kwargs:
+        inputs += _tensors(kwargs.values())
+    mutated = _tensors(args[i] for i in schema.mutated if i < len(args)) if schema.mutated else []
+    if not inputs and not fresh:
+        return None  # on another device, e.g. the optimizer's step counters
+    call = op_rules.Call(
+        schema.op,
+        [_operand(tensor) for tensor in inputs],
+        [_operand(tensor) for tensor in fresh],
+        [_operand(tensor) for tensor in mutated],
+        args,
+    )
+    shapes = tuple(operand.shape for operand in call.inputs)
+    return OpKind(schema.op, op_rules.op_class(schema.op, call), shapes, op_rules.cost(call))
+
+
+def _knowledge(
+    schema: _Schema, result: Any, fresh: Sequence[torch.Tensor], kind: OpKind | None
+) -> _Known | None:
+    """How to give this result again; None where it is more than plain new tensors."""
+    if schema.in_place:
+        return _Known((), _only, kind)
+    if schema.mutated or any(not tensor.is_meta or tensor.storage_offset() for tensor in fresh):
+        return None
+    outputs = tuple((tensor.shape, tensor.stride(), tensor.dtype) for tensor in fresh)
+    if isinstance(result, torch.Tensor):
+        return _Known(outputs, _only, kind) if len(fresh) == 1 else None
+    if isinstance(result, tuple | list) and len(result) == len(fresh):
+        return _Known(outputs, type(result), kind)
+    return None
+
+
+def _only(tensors: list[torch.Tensor]) -> torch.Tensor:
+    return tensors[0]
+
+
+def _signature(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Any:
+    """All that the outputs of a call depend on; None where that cannot be told."""
+    parts: list[Any] = [func]
+    dimensions = 0
+    scalars = False
+    stack: list[Any] = [args, kwargs] if kwargs else [args]
+    while stack:
+        value = stack.pop()
+        if isinstance(value, torch.Tensor):
+            if not value.is_meta:
+                if value.dim():
+                    return None
+                scalars = True  # a Python number in tensor's clothing
+            dimensions += value.dim()
+            parts.append((value.shape, value.stride(), value.dtype))
+        elif isinstance(value, tuple | list):
+            parts.append(len(value))
+            stack.extend(value)
+        elif isinstance(value, dict):
+            parts.extend(value)
+            stack.extend(value.values())
+        else:
+            parts.append((type(value), value))
+    if scalars and not dimensions:
+        return None  # whether a number is wrapped decides the type then
+    return tuple(parts)
+
+
+def _on_meta(value: Any) -> bool:
+    first = value[0] if isinstance(value, list | tuple) and value else value
+    return isinstance(first, torch.Tensor) and first.is_meta
 
 
 def _tensors(values: Iterable[Any]) -> list[torch.Tensor]:

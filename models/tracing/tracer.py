@@ -79,7 +79,6 @@ def trace_task(task: TrainingTask, variant: TraceVariant, batches: tuple[int, in
 def _no_collection() -> Iterator[None]:
     """Keep the cycle collector out: frees must come from reference counts, at the same place twice."""
     was_enabled = gc.isenabled()
-    gc.collect()
     gc.disable()
     try:
         yield
