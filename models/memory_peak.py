@@ -60,24 +60,22 @@ def peak_at(summary: StepSummary, micro_batch: int, *, accumulating: bool) -> Pe
         )
     left, right = _around(summary, points, micro_batch)
     if left is right:
-        return Peak(
-            left.allocated_bytes,
-            left.allocated_bytes,
-            left.reserved_bytes,
-            left.breakdown,
-            left.phase,
-            left.op,
-        )
+        return _of(left)
     share = (micro_batch - left.batch) / (right.batch - left.batch)
     near = right if share > 0.5 else left
     allocated = _between(left.allocated_bytes, right.allocated_bytes, share)
     parts = {
         name: max(0, _between(left.breakdown.get(name, 0), right.breakdown.get(name, 0), share))
-        for name in left.breakdown | right.breakdown
+        for name in {**left.breakdown, **right.breakdown}
     }
     parts[ROUNDING] = parts.get(ROUNDING, 0) + allocated - sum(parts.values())
     reserved = max(allocated, _between(left.reserved_bytes, right.reserved_bytes, share))
     return Peak(allocated, allocated, reserved, parts, near.phase, near.op)
+
+
+def _of(point: MemoryPoint) -> Peak:
+    allocated = point.allocated_bytes
+    return Peak(allocated, allocated, point.reserved_bytes, point.breakdown, point.phase, point.op)
 
 
 def _between(left: int, right: int, share: float) -> int:

@@ -53,6 +53,50 @@ class Band:
     text: str
 
 
+@dataclass(frozen=True, slots=True)
+class CardTerms:
+    """All terms of one process on one card, looked up once. [B]"""
+
+    context: Term
+    communicator: Term
+    cublas_workspace: Term
+    capacity_bytes: int
+    capacity_text: str
+    band: Band
+
+    @property
+    def outside_p50(self) -> int:
+        """What the process holds outside the caching allocator."""
+        return self.context.p50_bytes + self.communicator.p50_bytes
+
+    @property
+    def outside_p95(self) -> int:
+        return self.context.p95_bytes + self.communicator.p95_bytes
+
+
+_card_terms: dict[tuple[object, ...], CardTerms] = {}
+
+
+def card_terms(gpu: Gpu, gpu_count: int = 1, cuda: str = CURRENT_CUDA) -> CardTerms:
+    """The terms of one of `gpu_count` processes; remembered, since a plan asks a thousand times."""
+    key = (
+        *(gpu.id, gpu.architecture, gpu.memory_bytes, gpu.memory_total_bytes, gpu.torch_total_bytes),
+        *(gpu_count, cuda),
+    )
+    found = _card_terms.get(key)
+    if found is None:
+        capacity_bytes, capacity_text = capacity(gpu)
+        found = _card_terms[key] = CardTerms(
+            context=context(gpu, cuda),
+            communicator=communicator(gpu_count),
+            cublas_workspace=cublas_workspace(gpu),
+            capacity_bytes=capacity_bytes,
+            capacity_text=capacity_text,
+            band=band(),
+        )
+    return found
+
+
 def context(gpu: Gpu, cuda: str = CURRENT_CUDA) -> Term:
     """The CUDA context of one process: driver state and loaded kernels. [B]
 
@@ -85,6 +129,7 @@ def bucket_copies() -> tuple[int, str]:
     return int(row["bucket_copies"]), f"DDP buckets hold one more copy of the gradients: {row['note']}"
 
 
+@cache
 def sharding() -> Sharding:
     """What FSDP's gather and scatter buffers are sized by."""
     row = _table()["fsdp"]
@@ -113,7 +158,8 @@ def capacity(gpu: Gpu) -> tuple[int, str]:
     else:
         total = int(gpu.memory_bytes * share)
     return total, (
-        f"{gpu.id}: usable {total / 2**30:.2f} GiB, taken as {share:.1%} of nominal ({row['source']}: {row['note']})"
+        f"{gpu.id}: usable {total / 2**30:.2f} GiB, taken as {share:.1%} of nominal "
+        f"({row['source']}: {row['note']})"
     )
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 from . import memory_terms
 from .errors import ModelsError, UnknownName
 from .memory_peak import Peak, peak_at
-from .memory_terms import CURRENT_CUDA, Term
+from .memory_terms import CURRENT_CUDA, CardTerms
 from .precision import policy_of
 from .sharding import STRATEGIES, shard
 from .tracing.summary import StepSummary
@@ -48,7 +48,7 @@ class MemoryEstimate:
     reserved_bytes: what the caching allocator holds on this card. Where the unlimited figure would pass the
         card, cached segments go back first, down to what the tensors need: so it may run though slower.
     process_bytes: reserved, context and communicators, as nvidia-smi shows for the process.
-    capacity_bytes: the card as torch sees it.   headroom_bytes: capacity less process P95; negative if it fails.
+    capacity_bytes: the card as torch sees it.   headroom_bytes: capacity less process P95, may be negative.
     fits: "yes" where process P95 is within capacity, "no" where even P50 is not, else "too_close".
     breakdown: parts of process P50; adds up exactly.
     """
@@ -87,29 +87,28 @@ def estimate_memory(
     Raises WrongSummary, UnknownName (strategy, precision), BadData (a summary without memory points) and
     ValueError for counts below one.
     """
-    need = _need(summary, gpu, precision, micro_batch, gpu_count, strategy, accumulation, cuda)
-    peak = need.peak
-    process = Quantiles(
-        need.process(peak.reserved_p50, need.least_p50, need.outside_p50),
-        need.process(need.reserved_p95, need.least_p95, need.outside_p95),
-    )
-    reserved = Quantiles(process.p50 - need.outside_p50, process.p95 - need.outside_p95)
+    if micro_batch < 1:
+        raise ValueError(f"micro_batch must be at least 1, not {micro_batch}")
+    job = _job(summary, gpu, precision, gpu_count, strategy, accumulation, cuda)
+    need = job.need(micro_batch)
+    peak, terms, process = need.peak, job.terms, need.process()
+    reserved = Quantiles(process.p50 - terms.outside_p50, process.p95 - terms.outside_p95)
     breakdown = dict(peak.parts)
     breakdown["allocator_slack"] = reserved.p50 - peak.allocated_p50
-    breakdown["cuda_context"] = need.context.p50_bytes
-    if need.communicator.p50_bytes:
-        breakdown["communicator"] = need.communicator.p50_bytes
+    breakdown["cuda_context"] = terms.context.p50_bytes
+    if terms.communicator.p50_bytes:
+        breakdown["communicator"] = terms.communicator.p50_bytes
     return MemoryEstimate(
         allocated_bytes=Quantiles(peak.allocated_p50, need.allocated_p95),
         reserved_bytes=reserved,
         process_bytes=process,
-        capacity_bytes=need.capacity_bytes,
-        headroom_bytes=need.capacity_bytes - process.p95,
-        fits=_verdict(process, need.capacity_bytes),
+        capacity_bytes=terms.capacity_bytes,
+        headroom_bytes=terms.capacity_bytes - process.p95,
+        fits=_verdict(process, terms.capacity_bytes),
         breakdown=breakdown,
         peak_phase=peak.phase,
         peak_op=peak.op,
-        assumptions=_assumptions(summary, need, gpu, gpu_count, accumulation),
+        assumptions=_assumptions(job, need),
     )
 
 
@@ -129,17 +128,15 @@ def max_micro_batch(
     accumulation: int = 1,
     cuda: str = CURRENT_CUDA,
 ) -> int:
-    """The largest micro-batch that fits on P95; 0 where not even one sample does. Errors as estimate_memory."""
+    """The largest micro-batch that fits on P95; 0 where not one sample does. Errors as estimate_memory."""
 
-    def fits(micro_batch: int) -> bool:
-        need = _need(summary, gpu, precision, micro_batch, gpu_count, strategy, accumulation, cuda)
-        return need.least_p95 + need.outside_p95 <= need.capacity_bytes
-
-    return largest(fits)
+    job = _job(summary, gpu, precision, gpu_count, strategy, accumulation, cuda)
+    available = job.terms.capacity_bytes - job.terms.outside_p95
+    return largest(lambda micro_batch: job.need(micro_batch).least_p95 <= available)
 
 
 def largest(fits: Callable[[int], bool]) -> int:
-    """The largest micro-batch for which `fits` holds, where it holds up to some batch and never after; else 0."""
+    """The largest micro-batch for which `fits` holds, given that it holds up to some batch only; else 0."""
     below, above = 0, 1
     while above <= _LARGEST_MICRO_BATCH and fits(above):
         below, above = above, above * 2
@@ -157,57 +154,65 @@ class _Need:
     """The sums before they are named; `least` is what must be reserved when every free segment goes back."""
 
     peak: Peak
-    context: Term
-    communicator: Term
-    capacity_bytes: int
-    capacity_text: str
-    band: memory_terms.Band
-    cublas_text: str
+    terms: CardTerms
 
     @property
     def allocated_p95(self) -> int:
-        return int(self.peak.allocated_p95 * self.band.allocated_p95)
+        return int(self.peak.allocated_p95 * self.terms.band.allocated_p95)
 
     @property
     def reserved_p95(self) -> int:
         wider = self.peak.reserved_p50 + self.peak.allocated_p95 - self.peak.allocated_p50
-        return max(int(wider * self.band.reserved_p95), self.allocated_p95)
+        return max(int(wider * self.terms.band.reserved_p95), self.allocated_p95)
 
     @property
     def least_p50(self) -> int:
-        return min(int(self.peak.allocated_p50 * (1 + self.band.floor_p50)), self.peak.reserved_p50)
+        return min(int(self.peak.allocated_p50 * (1 + self.terms.band.floor_p50)), self.peak.reserved_p50)
 
     @property
     def least_p95(self) -> int:
-        return min(int(self.allocated_p95 * (1 + self.band.floor_p95)), self.reserved_p95)
+        return min(int(self.allocated_p95 * (1 + self.terms.band.floor_p95)), self.reserved_p95)
 
-    @property
-    def outside_p50(self) -> int:
-        return self.context.p50_bytes + self.communicator.p50_bytes
-
-    @property
-    def outside_p95(self) -> int:
-        return self.context.p95_bytes + self.communicator.p95_bytes
-
-    def process(self, reserved: int, least: int, outside: int) -> int:
-        return max(least + outside, min(reserved + outside, self.capacity_bytes))
+    def process(self) -> Quantiles:
+        capacity, terms = self.terms.capacity_bytes, self.terms
+        p50 = max(
+            self.least_p50 + terms.outside_p50, min(self.peak.reserved_p50 + terms.outside_p50, capacity)
+        )
+        p95 = max(self.least_p95 + terms.outside_p95, min(self.reserved_p95 + terms.outside_p95, capacity))
+        return Quantiles(p50, p95)
 
 
-def _need(
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """What does not change while the micro-batch is searched."""
+
+    summary: StepSummary
+    terms: CardTerms
+    gpu_count: int
+    strategy: str
+    accumulating: bool
+
+    def need(self, micro_batch: int) -> _Need:
+        peak = peak_at(self.summary, micro_batch, accumulating=self.accumulating)
+        if self.gpu_count > 1:
+            peak = shard(
+                *(peak, self.summary, micro_batch, self.gpu_count, self.strategy),
+                accumulating=self.accumulating,
+            )
+        return _Need(peak.plus("cublas_workspace", self.terms.cublas_workspace.p50_bytes), self.terms)
+
+
+def _job(
     summary: StepSummary,
     gpu: Gpu,
     precision: str,
-    micro_batch: int,
     gpu_count: int,
     strategy: str,
     accumulation: int,
     cuda: str,
-) -> _Need:
-    if min(micro_batch, gpu_count, accumulation) < 1:
-        raise ValueError(
-            "micro_batch, gpu_count and accumulation must be at least 1, "
-            f"not {micro_batch}, {gpu_count}, {accumulation}"
-        )
+) -> _Job:
+    if gpu_count < 1 or accumulation < 1:
+        raise ValueError(f"gpu_count and accumulation must be at least 1, not {gpu_count}, {accumulation}")
     if strategy not in STRATEGIES:
         raise UnknownName("strategy", strategy, STRATEGIES, f"Known: {', '.join(STRATEGIES)}")
     policy = policy_of(precision)
@@ -216,35 +221,19 @@ def _need(
             f"{summary.workload}: the summary {summary.variant.key} is of policy "
             f'{summary.variant.precision_policy}, but precision "{precision}" runs under {policy}'
         )
-    peak = peak_at(summary, micro_batch, accumulating=accumulation > 1)
-    if gpu_count > 1:
-        peak = shard(peak, summary, micro_batch, gpu_count, strategy, accumulating=accumulation > 1)
-    workspace = memory_terms.cublas_workspace(gpu)
-    capacity_bytes, capacity_text = memory_terms.capacity(gpu)
-    return _Need(
-        peak=peak.plus("cublas_workspace", workspace.p50_bytes),
-        context=memory_terms.context(gpu, cuda),
-        communicator=memory_terms.communicator(gpu_count),
-        capacity_bytes=capacity_bytes,
-        capacity_text=capacity_text,
-        band=memory_terms.band(),
-        cublas_text=workspace.text,
-    )
+    terms = memory_terms.card_terms(gpu, gpu_count, cuda)
+    return _Job(summary, terms, gpu_count, strategy, accumulation > 1)
 
 
-def _assumptions(
-    summary: StepSummary, need: _Need, gpu: Gpu, gpu_count: int, accumulation: int
-) -> tuple[str, ...]:
+def _assumptions(job: _Job, need: _Need) -> tuple[str, ...]:
+    variant, terms = job.summary.variant, job.terms
     lines = [
-        need.capacity_text,
-        need.context.text,
-        need.cublas_text,
-        need.band.text,
-        f"optimizer {summary.variant.optimizer}, attention {summary.variant.attention_kernel}, gradients freed "
-        "between steps (zero_grad to None), every sample as long as the longest",
+        *(terms.capacity_text, terms.context.text, terms.cublas_workspace.text, terms.band.text),
+        f"optimizer {variant.optimizer}, attention {variant.attention_kernel}, gradients freed between steps "
+        "(zero_grad to None), every sample as long as the longest",
     ]
-    if gpu_count > 1:
-        lines.append(need.communicator.text)
-    if accumulation > 1:
+    if job.gpu_count > 1:
+        lines.append(terms.communicator.text)
+    if job.accumulating:
         lines.append("gradient accumulation keeps gradients alive through the whole step")
-    return (*lines, *need.peak.texts, *summary.rewrites)
+    return (*lines, *need.peak.texts, *job.summary.rewrites)

@@ -112,7 +112,7 @@ def test_more_samples_never_need_less(hand_made_summary: Make, rtx_4090: Any, mi
 
 
 def test_between_grid_points_the_chord_lies_above_the_convex_peak(hand_made_summary: Make) -> None:
-    """The optimizer rules up to 5 samples, activations from there on; the chord from 4 to 8 covers the kink."""
+    """The optimizer rules up to 5 samples, activations from there; the chord from 4 to 8 covers the kink."""
     summary = hand_made_summary(optimizer_transient_bytes=5 * GIB)
     at_six = peak_at(summary, 6, accumulating=False)
     assert at_six.allocated_p50 >= 4 * GIB + 6 * GIB
