@@ -11,7 +11,7 @@ from .answer import SCHEMA_VERSION
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """kind: the JSON key of the rows: "offers", "hardware" or "workloads". rows: plain values, same keys each."""
+    """kind: the JSON key of the rows, such as "offers". rows: plain values, the same keys in each."""
 
     kind: str
     rows: tuple[Mapping[str, Any], ...]
