@@ -24,9 +24,10 @@ AUTOCAST_DTYPE = torch.bfloat16
 class CudaChoices:
     """The rewrites of one variant: `imposed()` around all that is traced, `autocast()` around forward."""
 
-    def __init__(self, variant: TraceVariant, recorder: Recorder) -> None:
+    def __init__(self, variant: TraceVariant, recorder: Recorder, fused_dropout: bool = True) -> None:
         self.variant = variant
         self.recorder = recorder
+        self.fused_dropout = fused_dropout
         self.applied: set[str] = set()
         self._autocast: Autocast | None = None
         self._original_checkpoint: Callable[..., Any] = torch.utils.checkpoint.checkpoint
@@ -37,9 +38,10 @@ class CudaChoices:
         functional = torch.nn.functional
         replacements: list[tuple[Any, str, Any]] = [
             (functional, "scaled_dot_product_attention", self.attention),
-            (functional, "dropout", self.dropout),
             (torch.utils.checkpoint, "checkpoint", self.checkpoint),
         ]
+        if self.fused_dropout:
+            replacements.append((functional, "dropout", self.dropout))
         # Python functionals hand themselves to function modes whole; look through them to the kernels inside.
         for module in (functional, torch.functional):
             for name in ("has_torch_function", "has_torch_function_unary", "has_torch_function_variadic"):
@@ -174,7 +176,7 @@ class CudaChoices:
                 else scores + mask
             )
         weights = scores.softmax(-1, dtype=torch.float32).to(value.dtype)
-        return self.dropout(weights, dropout_p) @ value
+        return nn.functional.dropout(weights, dropout_p) @ value
 
 
 def _flash(

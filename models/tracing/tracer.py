@@ -24,10 +24,18 @@ if TYPE_CHECKING:
     from .rewrites import CudaChoices
 
 
-def trace_task(task: TrainingTask, variant: TraceVariant, batches: tuple[int, int] = (2, 4)) -> StepTrace:
+def trace_task(
+    task: TrainingTask,
+    variant: TraceVariant,
+    batches: tuple[int, int] = (2, 4),
+    *,
+    fused_dropout: bool = True,
+) -> StepTrace:
     """Trace one steady training step of `task` under `variant`.
 
     batches: the two micro-batches traced; a step's sizes are taken to be affine between and beyond them.
+    fused_dropout: as CUDA runs it, with a mask of one byte per element. False leaves CPU's three ops, whose
+        mask has the input's type: for comparing with tools that trace those (torch's MemTracker).
     Loop modelled: load inputs, forward, loss, backward, optimizer step, zero_grad(set_to_none=True).
     Raises TraceUnavailable without torch, BadConfig where the step depends on its data or on the batch,
     UnknownName for an optimizer nobody knows.
@@ -44,7 +52,7 @@ def trace_task(task: TrainingTask, variant: TraceVariant, batches: tuple[int, in
     from .rewrites import CudaChoices
 
     recorder = Recorder()
-    choices = CudaChoices(variant, recorder)
+    choices = CudaChoices(variant, recorder, fused_dropout)
     with _no_collection(), choices.imposed(), torch.device("meta"):
         model = _prepared(task.build(variant), variant)
         parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
@@ -95,7 +103,8 @@ def _prepared(model: nn.Module, variant: TraceVariant) -> nn.Module:
     if variant.precision_policy == "half":
         model.to(torch.bfloat16)
     if variant.activation_checkpointing:
-        enable = getattr(model, "gradient_checkpointing_enable", None)
+        enable = getattr(model, "activation_checkpointing_enable", None)  # the name from transformers 5 on
+        enable = enable or getattr(model, "gradient_checkpointing_enable", None)
         if enable is None:
             raise BadConfig(
                 f"{type(model).__name__} has no gradient_checkpointing_enable(); trace it without "
@@ -103,6 +112,9 @@ def _prepared(model: nn.Module, variant: TraceVariant) -> nn.Module:
             )
         if getattr(model, "supports_gradient_checkpointing", True) is False:
             raise BadConfig(f"{type(model).__name__} does not support activation checkpointing")
+        config = getattr(model, "config", None)
+        if getattr(config, "use_cache", False):
+            config.use_cache = False  # type: ignore[union-attr]  # transformers would, with a warning
         enable()
     return model
 
