@@ -1,0 +1,122 @@
+"""Where an answer goes: one document, in the format asked for, to stdout or whole into a file."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from planner.cli.complaints import unknown
+from planner.errors import UsageError
+from planner.reports import tabular
+from planner.reports.look import PLAIN, Look, look_of
+
+FORMATS = ("table", "json", "jsonl", "csv", "markdown", "html")
+_SUFFIXES = {
+    ".txt": "table", ".json": "json", ".jsonl": "jsonl", ".csv": "csv", ".md": "markdown", ".html": "html",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a command found out, before anyone decided how to show it.
+
+    document: the whole answer as JSON values; its fields are the contract that scripts rely on.
+    items: what jsonl writes, one a line.
+    rows: what csv writes; numbers as numbers.
+    table: the text for a reader, laid out for a look.
+    brief: the rows of markdown and html, which people read; `rows` where None.
+    notes: sentences that stand above the table of an html page and below that of markdown.
+    exit_code: 0, or the code of a limit that the answer itself crossed (7: --fail-above).
+    """
+
+    document: Mapping[str, Any]
+    items: Sequence[Mapping[str, Any]]
+    rows: Sequence[tabular.Row]
+    table: Callable[[Look], str]
+    title: str
+    brief: Sequence[tabular.Row] | None = None
+    notes: Sequence[str] = field(default=())
+    exit_code: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Destination:
+    """A format, and a file unless it is stdout."""
+
+    format: str
+    file: Path | None = None
+
+
+def destination(format: str | None, output: str | None, yes: bool) -> Destination:
+    """The destination that the flags ask for, refused before any work is done.
+
+    Raises UsageError for an unknown format, a suffix that says none, a folder that is not there and a
+    file that exists while --yes was not given. It never asks: a batch job has nobody to answer.
+    """
+    file = None if output in (None, "-") else Path(str(output))
+    if format is None:
+        format = "table" if file is None else _SUFFIXES.get(file.suffix.lower())
+        if format is None:
+            raise UsageError(f'cannot tell a format from the name "{file}"; add --format {"|".join(FORMATS)}')
+    if format not in FORMATS:
+        raise unknown("format", format, FORMATS)
+    if file is not None:
+        if file.is_dir():
+            raise UsageError(f'"{file}" is a folder; -o takes a file')
+        if not file.parent.is_dir():
+            raise UsageError(f'there is no folder "{file.parent}" to write "{file.name}" into')
+        if file.exists() and not yes:
+            raise UsageError(f'"{file}" exists already; add --yes to replace it')
+    return Destination(format, file)
+
+
+def rendered(answer: Answer, format: str, look: Look) -> str:
+    """The answer as text in one of FORMATS, ending in a newline."""
+    if format == "json":
+        return json.dumps(answer.document, indent=2, ensure_ascii=False) + "\n"
+    if format == "jsonl":
+        return tabular.to_jsonl(answer.items)
+    if format == "csv":
+        return tabular.to_csv(answer.rows)
+    brief = answer.rows if answer.brief is None else answer.brief
+    if format == "markdown":
+        notes = "".join(f"\n{note}\n" for note in answer.notes)
+        return tabular.to_markdown(brief) + notes
+    if format == "html":
+        return tabular.to_html(brief, answer.title, answer.notes)
+    return look.text(answer.table(look))
+
+
+def emit(answer: Answer, to: Destination, color: str) -> None:
+    """Write the answer, and nothing else, where it was asked for."""
+    if to.file is None:
+        sys.stdout.write(rendered(answer, to.format, look_of(sys.stdout, color)))
+        sys.stdout.flush()
+        return
+    write_whole(to.file, rendered(answer, to.format, PLAIN))
+    print(f"wrote {to.file}", file=sys.stderr)
+
+
+def write_whole(file: Path, text: str) -> None:
+    """Write the file entirely or not at all: an interrupt leaves what was there before."""
+    handle, partial = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.", suffix=".partial")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="") as out:
+            out.write(text)
+        os.chmod(partial, 0o666 & ~_umask())
+        os.replace(partial, file)
+    except BaseException:
+        Path(partial).unlink(missing_ok=True)
+        raise
+
+
+def _umask() -> int:
+    mask = os.umask(0o022)
+    os.umask(mask)
+    return mask
