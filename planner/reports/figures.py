@@ -17,13 +17,29 @@ def money(amount: Decimal) -> str:
     return f"{amount:,.2f}" if size >= Decimal("0.1") or size == 0 else f"{amount:.4f}"
 
 
+def money_range(low: Decimal, high: Decimal) -> str:
+    """Two ends of a band, to three figures: more would promise what a simulation cannot keep.
+
+    >>> money_range(Decimal("2.664"), Decimal("3.552")), money_range(Decimal("1801.692"), Decimal(2402))
+    ('2.66–3.55', '1,802–2,402')
+    """
+    return f"{_three(low)}–{_three(high)}"
+
+
 def hours(value: float) -> str:
-    """A duration, always in hours so that rows compare.
+    """A duration in hours, never in days, so that rows compare.
 
     >>> hours(0.345), hours(14.23), hours(1234.5)
-    ('0.34 h', '14.2 h', '1,234 h')
+    ('0.34', '14.2', '1,234')
     """
-    return f"{value:,.{2 if value < 10 else 1 if value < 100 else 0}f} h"
+    return f"{value:,.{2 if value < 10 else 1 if value < 100 else 0}f}"
+
+
+def _three(amount: Decimal) -> str:
+    size = abs(amount)
+    return (
+        f"{amount:,.{4 if size < Decimal('0.1') and size else 2 if size < 10 else 1 if size < 100 else 0}f}"
+    )
 
 
 def count(value: float) -> str:

@@ -100,7 +100,11 @@ def sentence(text: str, look: Look) -> str:
     """A sentence on its own line; wrapped only on a terminal, words kept whole."""
     if not look.wrap:
         return text + "\n"
-    return textwrap.fill(text, look.width or NARROW, break_long_words=False, break_on_hyphens=False) + "\n"
+    width = look.width or NARROW
+    wrapped = textwrap.fill(
+        text, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+    )
+    return wrapped + "\n"
 
 
 def _numbers(rows: Sequence[Mapping[str, Any]], key: str) -> bool:

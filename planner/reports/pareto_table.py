@@ -17,10 +17,13 @@ from planner.reports.look import Look
 from planner.reports.plan_rows import Option, oldest_days, worth_showing
 from planner.reports.tabular import Cell
 
-DROPPED = ("batch", "precision", "per_gpu_hour", "age", "region", "memory", "per_epoch", "chance", "range")
+DROPPED = ("batch", "precision", "per_gpu_hour", "age", "region", "per_epoch", "memory", "chance", "range")
 """Columns that make room, first to go first."""
 
 _SHOWN_ASSUMPTIONS = 6
+_NARROW, _NAME = 100, 25
+"""On a terminal of fewer columns, names are folded to so many: then 80 hold all that decides."""
+
 _RIGHT = frozenset({"rank", "cost", "range", "time", "per_epoch", "per_gpu_hour", "memory", "age", "chance"})
 
 
@@ -29,11 +32,9 @@ def pareto_table(document: Mapping[str, Any], look: Look, everything: bool = Fal
     options = document["options"] if everything else worth_showing(document["options"])
     names = labels(options)
     headings = _headings(document)
-    cells = [_cells(option, name) for option, name in zip(options, names, strict=True)]
+    cells = [_cells(option, _folded(name, look)) for option, name in zip(options, names, strict=True)]
     keys = [key for key in headings if any(row[key] for row in cells)]
-    keys = fitting(
-        keys, lambda key: max(len(headings[key]), *(len(row[key]) for row in cells)), look, DROPPED
-    )
+    keys = fitting(keys, lambda key: _width([headings[key], *(row[key] for row in cells)]), look, DROPPED)
     body = table(
         [headings[key] for key in keys],
         [[row[key] for key in keys] for row in cells],
@@ -113,7 +114,7 @@ def footer(document: Mapping[str, Any], options: Sequence[Option], names: Sequen
     lines = [f"★ = no other option is both cheaper and faster ({len(front)} of {in_all} options)"]
     for what, (option, name) in (("Cheapest", front[0]), ("Fastest", front[-1])) if front else ():
         cost, time = figures.money(Decimal(option["cost"]["p50"])), figures.hours(option["time_hours"]["p50"])
-        lines.append(f"{what}: {name}, {cost} {currency} in all, {time}")
+        lines.append(f"{what}: {name}, {cost} {currency} in all, {time} h")
     assumptions = document["assumptions"]
     for i, assumption in enumerate(assumptions[:_SHOWN_ASSUMPTIONS]):
         lines.append(f"{'Assumed: ' if i == 0 else '         '}{assumption['text']}")
@@ -132,26 +133,24 @@ def footer(document: Mapping[str, Any], options: Sequence[Option], names: Sequen
 def _headings(document: Mapping[str, Any]) -> dict[str, str]:
     currency = document["currency"]
     return {
-        "rank": "#", "mark": "", "option": "OPTION", "region": "REGION", "cost": f"TOTAL {currency}",
-        "range": "80 % RANGE", "time": "TIME", "chance": "CHANCE", "per_epoch": f"{currency}/EPOCH",
+        "rank": "#", "option": "OPTION", "region": "REGION", "cost": f"TOTAL {currency}",
+        "range": "80 % RANGE", "time": "HOURS", "chance": "CHANCE", "per_epoch": f"{currency}/EPOCH",
         "per_gpu_hour": f"{currency}/GPU-H", "precision": "PRECISION", "batch": "BATCH", "memory": "MEMORY",
-        "age": "PRICE AGE",
+        "age": "AGE",
     }  # fmt: skip
 
 
 def _cells(option: Option, name: str) -> dict[str, str]:
     cost, speed, memory = option["cost"], option["throughput"], option["memory"]
-    low, high = (figures.money(Decimal(cost[part])) for part in ("p10", "p90"))
     chances = [chance for chance in option["chance"].values() if chance is not None]
     tight = " tight" if memory["fits"] == "too_close" else ""
     steps = f"×{speed['accumulation']}" if speed["accumulation"] > 1 else ""
     return {
-        "rank": str(option["rank"]),
-        "mark": "★" if option["pareto"] else "",
+        "rank": f"{option['rank']}{'★' if option['pareto'] else ' '}",
         "option": name,
         "region": option["region"],
         "cost": figures.money(Decimal(cost["p50"])),
-        "range": f"{low}–{high}",
+        "range": figures.money_range(Decimal(cost["p10"]), Decimal(cost["p90"])),
         "time": figures.hours(option["time_hours"]["p50"]),
         "chance": figures.share(min(chances)) if chances else "",
         "per_epoch": _optional(option["cost_per_epoch"]),
@@ -166,6 +165,22 @@ def _cells(option: Option, name: str) -> dict[str, str]:
 def _label(option: Option) -> str:
     many = f"{option['count']}× " if option["count"] > 1 else ""
     return f"{many}{option['hardware']} {option['purchase_model'].replace('_', '-')}"
+
+
+def _folded(name: str, look: Look) -> str:
+    """The name over as many lines as a narrow terminal needs, broken where its parts end."""
+    if not look.wrap or look.width is None or look.width >= _NARROW:
+        return name
+    lines = []
+    while len(name) > _NAME:
+        at = max(name.rfind(mark, 0, _NAME) for mark in " ._-") + 1 or _NAME
+        lines.append(name[:at].rstrip())
+        name = name[at:]
+    return "\n".join([*lines, name])
+
+
+def _width(cells: Sequence[str]) -> int:
+    return max(len(line) for cell in cells for line in cell.split("\n"))
 
 
 def _few(names: Sequence[str]) -> Sequence[str]:
