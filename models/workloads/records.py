@@ -19,6 +19,7 @@ Route = Literal["transformers", "module", "factory"]
 ROUTES = ("transformers", "module", "factory")
 Attention = Literal["fused", "eager", "none"]
 ATTENTIONS = ("fused", "eager", "none")
+Origin = Literal["zoo", "config", "factory"]
 SizeUnit = Literal["tokens", "pixels"]
 SIZE_UNITS = ("tokens", "pixels")
 
@@ -100,6 +101,8 @@ class Workload:
     parameters_what, parameters_source: what exactly is counted, and who published it.
     parameters_checked: when the count was last made again from the published configuration.
     reference: None where the user brought the model and only they know the data.
+    assumptions: what was settled without being asked, one line each; shown with every answer.
+    origin: "zoo", "config" or "factory"; traces of the zoo ship, those of the others are cached.
     """
 
     id: str
@@ -115,6 +118,8 @@ class Workload:
     builder: Builder
     reference: ReferenceRun | None
     default_size: int | None
+    assumptions: tuple[str, ...] = ()
+    origin: Origin = "zoo"
 
     @property
     def largest_size(self) -> int | None:

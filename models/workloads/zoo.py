@@ -14,10 +14,28 @@ import json
 from typing import Any
 
 from ..errors import BadData, UnknownName
+from .building import task
 from .compile_zoo import COMPILED, spelling
+from .configs import from_config
+from .factories import from_factory
 from .records import Builder, ReferenceRun, Workload, from_record
+from .store import prepare, summary, trace, variant_of
 
-__all__ = ["Builder", "ReferenceRun", "Workload", "names", "workload", "workloads"]
+__all__ = [
+    "Builder",
+    "ReferenceRun",
+    "Workload",
+    "from_config",
+    "from_factory",
+    "names",
+    "prepare",
+    "summary",
+    "task",
+    "trace",
+    "variant_of",
+    "workload",
+    "workloads",
+]
 
 
 def workload(name: str) -> Workload:

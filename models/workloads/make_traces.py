@@ -1,0 +1,124 @@
+"""Trace the zoo and write what ships: `python -m planner.models.workloads.make_traces [--jobs N] [ID …]`.
+
+Per workload: `traces/<id>/summary.json` with every variant that planning asks for, and the whole traces
+beside it. About 10 s per variant of a large model; all of it takes a quarter of an hour on two cores.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+from ..tracing import step_trace
+from ..tracing import summary as summaries
+from ..tracing.step_trace import AttentionKernel, PrecisionPolicy, TraceVariant
+from . import cache, store, zoo
+from .records import Workload
+
+# Above this, fp32 training needs more than 50 GB for weights, gradients and moments, and nobody does it.
+_LARGEST_FP32_PARAMETERS = 3_500_000_000
+# From here on pure 16-bit training is usual. [parameters]
+_SMALLEST_HALF_PARAMETERS = 1_000_000_000
+# Whole traces of the largest models are 30 to 75 kB each; two of them ship, and all summaries.
+_ALL_TRACES_PARAMETERS = 3_500_000_000
+
+_KERNELS: dict[PrecisionPolicy, tuple[AttentionKernel, ...]] = {
+    "fp32": ("efficient",),
+    "amp": ("flash", "efficient"),
+    "half": ("flash", "efficient"),
+}
+
+
+def variants_of(workload: Workload) -> tuple[TraceVariant, ...]:
+    """The variants that ship: what a plan on any card asks for at the reference run's size."""
+    reference = workload.reference
+    assert reference is not None
+    found = {
+        store.variant_of(
+            workload,
+            TraceVariant(policy, kernel, checkpointing, reference.optimizer, workload.default_size),
+        ): None
+        for policy in _policies(workload)
+        for kernel in _KERNELS[policy]
+        for checkpointing in (False, True)
+    }
+    return tuple(found)
+
+
+def _policies(workload: Workload) -> Iterator[PrecisionPolicy]:
+    if workload.parameters <= _LARGEST_FP32_PARAMETERS:
+        yield "fp32"
+    yield "amp"
+    if workload.parameters >= _SMALLEST_HALF_PARAMETERS:
+        yield "half"
+
+
+def ships_whole(workload: Workload, variant: TraceVariant) -> bool:
+    """Whether the trace ships, beside the summary that always does."""
+    if workload.parameters <= _ALL_TRACES_PARAMETERS:
+        return True
+    return variant.precision_policy == "half" and variant.attention_kernel != "efficient"
+
+
+def make(workload: Workload, folder: Path = store.SHIPPED) -> int:
+    """Trace that workload and write its files, replacing what was there. Returns the bytes written."""
+    target = folder / workload.id
+    target.mkdir(parents=True, exist_ok=True)
+    kept = {store.SUMMARY_FILE}
+    bodies: list[str] = []
+    for variant in variants_of(workload):
+        trace = store.trace_now(workload, variant)
+        body = json.dumps(summaries.to_json(summaries.summarise(trace)), separators=(",", ":"))
+        bodies.append(f"{json.dumps(variant.key)}: {body}")
+        if ships_whole(workload, variant):
+            path = target / f"{variant.key}.json.gz"
+            step_trace.write(trace, path)
+            kept.add(path.name)
+    head = {"schema_version": store.SUMMARY_SCHEMA, "versions": cache.versions()}
+    # One line per variant: a change of one is one line of a diff.
+    text = json.dumps(head)[:-1] + ', "variants": {\n' + ",\n".join(bodies) + "\n}}\n"
+    partial = target / (store.SUMMARY_FILE + ".partial")
+    partial.write_text(text, encoding="utf-8")
+    partial.replace(target / store.SUMMARY_FILE)
+    for path in target.iterdir():
+        if path.name not in kept:
+            path.unlink()
+    return sum(path.stat().st_size for path in target.iterdir())
+
+
+def changed(workload: Workload, variants: Iterable[TraceVariant]) -> list[str]:
+    """Keys of those variants whose step, traced again, is not the one that ships."""
+    shipped = {body.key: body for body in store.shipped_variants(workload)}
+    found: list[str] = []
+    for variant in variants:
+        again = store.trace_now(workload, variant).content_hash
+        if variant.key not in shipped or store.summary(workload, variant).trace_hash != again:
+            found.append(variant.key)
+    return found
+
+
+def _make_named(identifier: str) -> tuple[str, int]:
+    return identifier, make(zoo.workload(identifier))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("ids", nargs="*", help="workloads to trace (default: all)")
+    parser.add_argument("--jobs", type=int, default=2, help="processes; each needs about 1 GiB")
+    asked = parser.parse_args()
+    # The largest first, so that no process is left alone with one at the end.
+    chosen = [zoo.workload(name) for name in asked.ids] or list(zoo.workloads())
+    chosen.sort(key=lambda workload: -workload.parameters)
+    total = 0
+    with ProcessPoolExecutor(asked.jobs) as pool:
+        for identifier, size in pool.map(_make_named, [workload.id for workload in chosen]):
+            total += size
+            print(f"{identifier}: {size / 1000:,.0f} kB", flush=True)
+    print(f"{len(chosen)} workloads, {total / 1e6:.1f} MB")
+
+
+if __name__ == "__main__":
+    main()
