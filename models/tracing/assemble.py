@@ -41,7 +41,7 @@ def affine_trace(
     unruled = sorted({row.op for row in ops if row.rule == "default"})
     notes = list(notes)
     if unruled:
-        notes.append(f"no rule of their own, taken as elementwise: {', '.join(unruled)}")
+        notes.append(f"no rule of their own, priced by the bytes of their tensors: {', '.join(unruled)}")
     if fitted.superlinear:
         notes.append(
             f"{fitted.superlinear} sizes grow faster than the batch; scaled from batch {batches[1]}, "

@@ -17,8 +17,7 @@ from .op_tables import names
 LOWER_PRECISION = names(
     "__matmul__ __rmatmul__ addbmm addmm addmv addr baddbmm bmm chain_matmul linalg_multi_dot multi_dot "
     "conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d convolution conv_tbc gru_cell "
-    "linear lstm_cell lstm gru rnn_tanh rnn_relu matmul mm mv prelu rnn_tanh_cell rnn_relu_cell einsum "
-    "linalg_matmul _grouped_mm grouped_mm scaled_dot_product_attention"
+    "linear lstm_cell matmul mm mv prelu rnn_tanh_cell rnn_relu_cell einsum linalg_matmul linalg_vecdot"
 )
 FLOAT32 = names(
     "__pow__ __rdiv__ __rpow__ __rtruediv__ acos asin binary_cross_entropy_with_logits cosh "
@@ -26,10 +25,15 @@ FLOAT32 = names(
     "hinge_embedding_loss kl_div l1_loss layer_norm log log10 log1p log2 margin_ranking_loss mse_loss "
     "multilabel_margin_loss multi_margin_loss nll_loss nll_loss_nd nll_loss2d norm pdist poisson_nll_loss "
     "pow reciprocal renorm rms_norm rsqrt sinh smooth_l1_loss soft_margin_loss softplus tan "
-    "triplet_margin_loss huber_loss"
+    "triplet_margin_loss huber_loss logsumexp native_layer_norm linalg_vector_norm linalg_matrix_norm "
+    "frobenius_norm nuclear_norm upsample_nearest1d upsample_nearest2d upsample_nearest3d upsample_linear1d "
+    "upsample_bilinear2d upsample_trilinear3d upsample_bicubic2d _upsample_nearest_exact1d "
+    "_upsample_nearest_exact2d _upsample_nearest_exact3d _upsample_bilinear2d_aa _upsample_bicubic2d_aa"
 )
 # These take a dtype argument: CUDA's autocast passes float32 there, so no fp32 copy of the input is kept.
 FLOAT32_BY_DTYPE = names("softmax log_softmax sum prod cumsum cumprod")
+# Run in the widest type among their arguments.
+WIDEST = names("addcdiv addcmul atan2 bilinear cross dot vdot grid_sampler index_put scatter_add tensordot")
 
 
 class Autocast(TorchFunctionMode):
@@ -66,6 +70,8 @@ class Autocast(TorchFunctionMode):
         elif name in FLOAT32:
             args = tuple(_raised(value) for value in args)
             kwargs = {key: _raised(value) for key, value in kwargs.items()}
+        elif name in WIDEST and any(_is_single(value) for value in args):
+            args = tuple(_raised(value) for value in args)
         elif name in FLOAT32_BY_DTYPE and args and _is_low(args[0]) and not _names_dtype(args, kwargs):
             kwargs = {**kwargs, "dtype": torch.float32}
         return func(*args, **kwargs)
@@ -90,6 +96,10 @@ class Autocast(TorchFunctionMode):
 
 def _is_low(value: Any) -> bool:
     return isinstance(value, torch.Tensor) and value.dtype in (torch.float16, torch.bfloat16)
+
+
+def _is_single(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and value.dtype is torch.float32
 
 
 def _names_dtype(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:

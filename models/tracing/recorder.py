@@ -67,8 +67,9 @@ class _Schema:
 
     def __init__(self, func: Any) -> None:
         schema = func._schema
-        self.op = schema.name.split("::")[1]
-        self.silent = not schema.name.startswith("aten::")
+        namespace, name = schema.name.split("::")
+        self.op = name if namespace == "aten" else schema.name
+        self.silent = namespace in ("prim", "profiler")
         self.foreach = self.op.startswith("_foreach_")
         self.allocates = op_rules.base_name(self.op) in op_tables.ALLOCATIONS
         self.mutated = [
@@ -105,12 +106,14 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self._recording: Recording | None = None
 
     def start(self) -> None:
-        """Begin a recording; what is alive now becomes its initial storages, in order of birth."""
+        """Begin a recording; what is alive now becomes its initial storages, in order of birth.
+
+        The step that follows announces its phases itself.
+        """
         recording = Recording(storages=[record for _, record in self._alive.values()])
         recording.initially_alive = len(recording.storages)
         self._index = {record.key: i for i, record in enumerate(recording.storages)}
         self._recording = recording
-        self.enter("forward")
 
     def stop(self) -> Recording:
         """End the recording and hand it over."""
@@ -264,7 +267,7 @@ def _knowledge(
     """How to give this result again; None where it is more than plain new tensors."""
     if schema.in_place:
         return _Known((), _only, kind)
-    if schema.mutated or any(not tensor.is_meta or tensor.storage_offset() for tensor in fresh):
+    if schema.mutated or not all(_fills_storage(tensor) for tensor in fresh):
         return None
     outputs = tuple((tensor.shape, tensor.stride(), tensor.dtype) for tensor in fresh)
     if isinstance(result, torch.Tensor):
@@ -272,6 +275,14 @@ def _knowledge(
     if isinstance(result, tuple | list) and len(result) == len(fresh):
         return _Known(outputs, type(result), kind)
     return None
+
+
+def _fills_storage(tensor: torch.Tensor) -> bool:
+    """Whether empty_strided gives the same storage; efficient attention pads its bias's gradient."""
+    dimensions = zip(tensor.shape, tensor.stride(), strict=True)
+    reach = 1 + sum((length - 1) * stride for length, stride in dimensions)
+    bytes_needed = reach * tensor.element_size() if tensor.numel() else 0
+    return tensor.storage_offset() == 0 and tensor.untyped_storage().nbytes() == bytes_needed
 
 
 def _only(tensors: list[torch.Tensor]) -> torch.Tensor:

@@ -8,12 +8,15 @@ would be recomputed with other kernels than it ran with. Imports torch: imported
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
 from torch import nn
 
+from ..errors import BadConfig
+from . import library_kernels
 from .autocast import Autocast
 from .recorder import Recorder
 from .step_trace import TraceVariant
@@ -39,7 +42,14 @@ class CudaChoices:
         replacements: list[tuple[Any, str, Any]] = [
             (functional, "scaled_dot_product_attention", self.attention),
             (torch.utils.checkpoint, "checkpoint", self.checkpoint),
+            # nn.LSTM refuses mixed types unless it sees autocast
+            (torch._C, "_is_any_autocast_enabled", lambda: self.variant.precision_policy == "amp"),
         ]
+        for owner in (functional, torch):
+            for name in ("grouped_mm", "_grouped_mm"):
+                replacements.append((owner, name, self.grouped_mm))
+        for kind in library_kernels.GATES:
+            replacements.append((torch._VF, kind, functools.partial(self.recurrent, kind)))
         if self.fused_dropout:
             replacements.append((functional, "dropout", self.dropout))
         # Python functionals hand themselves to function modes whole; look through them to the kernels inside.
@@ -51,9 +61,13 @@ class CudaChoices:
             replacements.append((modeling, "checkpoint", self.checkpoint))
         with contextlib.ExitStack() as stack:
             for owner, name, replacement in replacements:
-                if hasattr(owner, name):
+                if name in vars(owner):
                     stack.callback(setattr, owner, name, getattr(owner, name))
-                    setattr(owner, name, replacement)
+                elif hasattr(owner, name):  # made up on the spot by the owner's __getattr__
+                    stack.callback(delattr, owner, name)
+                else:
+                    continue
+                setattr(owner, name, replacement)
             yield
 
     @contextlib.contextmanager
@@ -84,6 +98,40 @@ class CudaChoices:
             )
         return self._original_checkpoint(function, *args, **kwargs)
 
+    def grouped_mm(
+        self, mat_a: torch.Tensor, mat_b: torch.Tensor, offs: Any = None, **_: Any
+    ) -> torch.Tensor:
+        """Experts' matmul. Not in CUDA's cast lists, so autocast leaves its types alone."""
+        self.applied.add("experts: one grouped matmul for all")
+        return library_kernels.grouped_mm(self.recorder, mat_a, mat_b)
+
+    def recurrent(
+        self,
+        kind: str,
+        x: torch.Tensor,
+        initial: Any,
+        weights: Any,
+        has_biases: Any,
+        num_layers: int,
+        dropout: float,
+        train: bool,
+        bidirectional: bool,
+        batch_first: bool = False,
+    ) -> tuple[torch.Tensor, ...]:
+        """cuDNN's call for a whole recurrent stack; under autocast it runs on 16-bit copies."""
+        if isinstance(weights, bool):
+            raise BadConfig(
+                f"packed sequences in nn.{kind.upper()} depend on the data; trace it on padded tensors"
+            )
+        self.applied.add(
+            f"{kind}: one library call for all layers and time steps; its reserve is an assumption"
+        )
+        initial = initial if isinstance(initial, tuple | list) else (initial,)
+        if self.variant.precision_policy == "amp":
+            lower = self._autocast.lower if self._autocast is not None else _to_low
+            x, initial, weights = lower(x), lower(tuple(initial)), lower(tuple(weights))
+        return library_kernels.recurrent(self.recorder, kind, x, initial, weights, bidirectional, batch_first)
+
     def dropout(
         self, input: torch.Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
     ) -> torch.Tensor:
@@ -109,7 +157,7 @@ class CudaChoices:
         if self._autocast is not None:
             query, key, value = (self._autocast.lower(tensor) for tensor in (query, key, value))
         elif self.variant.precision_policy == "amp":  # recomputation: the region is over, its dtype is not
-            query, key, value = (tensor.to(AUTOCAST_DTYPE) for tensor in (query, key, value))
+            query, key, value = (_to_low(tensor) for tensor in (query, key, value))
         if query.dim() == 3:
             query, key, value = (tensor.unsqueeze(0) for tensor in (query, key, value))
             return self.attention(
@@ -213,6 +261,11 @@ def _efficient(
     kernel = torch.ops.aten._scaled_dot_product_efficient_attention
     out: torch.Tensor = kernel(query, key, value, mask, True, dropout_p, is_causal, scale=scale)[0]
     return out
+
+
+def _to_low(value: Any) -> Any:
+    """What Autocast.lower does, after the region: a recomputation."""
+    return Autocast(AUTOCAST_DTYPE, keep_copies=False).lower(value)
 
 
 def _no_torch_function(*_: Any) -> bool:

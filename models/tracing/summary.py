@@ -15,9 +15,11 @@ from .step_trace import PHASES, ZERO, Affine, OpRow, Phase, StepTrace, TraceVari
 
 SCHEMA_VERSION = 1
 
-# The grid of micro-batches ends at LARGEST_BATCH, or at the first one no single GPU could hold.
+# The grid of micro-batches ends at LARGEST_BATCH, or at the first one no single GPU could hold, even with the
+# model's states spread over others.
 LARGEST_BATCH = 1024
-LARGEST_ALLOCATED_BYTES = 400 * 2**30
+LARGEST_UNSHARDED_BYTES = 400 * 2**30
+SHARDED_CATEGORIES = frozenset({"weights", "gradients", "optimizer_state", "optimizer_transient"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +129,8 @@ def _memory(trace: StepTrace) -> tuple[MemoryPoint, ...]:
                     op=replayed.op,
                 )
             )
-            if replayed.allocated_peak_bytes > LARGEST_ALLOCATED_BYTES:
+            states = sum(replayed.breakdown.get(category, 0) for category in SHARDED_CATEGORIES)
+            if replayed.allocated_peak_bytes - states > LARGEST_UNSHARDED_BYTES:
                 break
             batch *= 2
     return tuple(points)

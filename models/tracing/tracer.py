@@ -53,7 +53,7 @@ def trace_task(
 
     recorder = Recorder()
     choices = CudaChoices(variant, recorder, fused_dropout)
-    with _no_collection(), choices.imposed(), torch.device("meta"):
+    with _no_collection(), optimizers.fused_on_meta(), choices.imposed(), torch.device("meta"):
         model = _prepared(task.build(variant), variant)
         parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
         with recorder:
