@@ -9,6 +9,29 @@ GNMT_VOCABULARY = 31_794
 TRANSFORMER_VOCABULARY = 33_712
 
 
+class Lstm(nn.Module):
+    """An LSTM layer as cuDNN prices it, not as it computes: for tracing only.
+
+    cuDNN multiplies the inputs of all time steps at once, keeps the recurrent weights on chip, fuses the
+    gates into one kernel and sums weight gradients over all steps in one product. Unrolled in aten ops, the
+    same layer would move its weights and their gradients once per step. So both products stand here over
+    all steps together, and the gates as products and sums over whole sequences.
+    """
+
+    def __init__(self, inputs: int, hidden: int) -> None:
+        super().__init__()
+        self.from_input = nn.Linear(inputs, 4 * hidden)
+        self.from_hidden = nn.Linear(hidden, 4 * hidden)
+        self.hidden = hidden
+
+    def forward(self, x_bth: Tensor) -> Tensor:
+        projected = self.from_input(x_bth)
+        gates = projected + self.from_hidden(projected[..., : self.hidden])
+        inward, forget, new, outward = gates.chunk(4, 2)
+        out: Tensor = torch.tanh(inward * new + forget) * outward
+        return out
+
+
 class GNMT(nn.Module):
     """Four LSTM layers each side, the first encoder layer in both directions, normed additive attention.
 
@@ -18,27 +41,27 @@ class GNMT(nn.Module):
     def __init__(self, hidden: int = 1024) -> None:
         super().__init__()
         self.embedding = nn.Embedding(GNMT_VOCABULARY, hidden)
-        self.first = nn.LSTM(hidden, hidden, batch_first=True, bidirectional=True)
-        self.second = nn.LSTM(2 * hidden, hidden, batch_first=True)
-        self.encoder = nn.ModuleList(nn.LSTM(hidden, hidden, batch_first=True) for _ in range(2))
-        self.decoder_first = nn.LSTM(hidden, hidden, batch_first=True)
+        self.onward, self.back = Lstm(hidden, hidden), Lstm(hidden, hidden)
+        self.second = Lstm(2 * hidden, hidden)
+        self.encoder = nn.ModuleList(Lstm(hidden, hidden) for _ in range(2))
+        self.decoder_first = Lstm(hidden, hidden)
         self.query = nn.Linear(hidden, hidden, bias=False)
         self.key = nn.Linear(hidden, hidden, bias=False)
         self.vote = nn.Parameter(torch.empty(hidden))
-        self.decoder = nn.ModuleList(nn.LSTM(2 * hidden, hidden, batch_first=True) for _ in range(3))
+        self.decoder = nn.ModuleList(Lstm(2 * hidden, hidden) for _ in range(3))
         self.dropout = nn.Dropout(0.2)
         self.output = nn.Linear(hidden, GNMT_VOCABULARY)
 
     def forward(self, source_bs: Tensor, target_bt: Tensor) -> Tensor:
         """Logits (batch, target time, vocabulary)."""
-        x = self.second(self.dropout(self.first(self.dropout(self.embedding(source_bs)))[0]))[0]
+        words = self.dropout(self.embedding(source_bs))
+        x = self.second(self.dropout(torch.cat((self.onward(words), self.back(words)), 2)))
         for layer in self.encoder:
-            x = layer(self.dropout(x))[0] + x
-        y = self.decoder_first(self.dropout(self.embedding(target_bt)))[0]
+            x = layer(self.dropout(x)) + x
+        y = self.decoder_first(self.dropout(self.embedding(target_bt)))
         context = self._attend(y, x)
         for layer in self.decoder:
-            out = layer(torch.cat((self.dropout(y), context), 2))[0]
-            y = out + y
+            y = layer(torch.cat((self.dropout(y), context), 2)) + y
         logits: Tensor = self.output(y)
         return logits
 

@@ -1,0 +1,179 @@
+"""Fit physics and residual to the one-GPU rows, links to the others, and write the profile.
+
+    python -m planner.models.calibration.fit --date 2026-12-01        (make profiles)
+
+Objective: marginal likelihood + 0.5 leave-GPU-out + 0.3 leave-family-out + 0.1 leave-one-out log scores
+(Student t, 4 degrees) + priors, by L-BFGS (scipy), gradients by torch. All leave-group-out residuals come
+from one inverse: for a block G of rows, e = (K^-1_GG)^-1 (K^-1 r)_G with variance diag (K^-1_GG)^-1.
+Fitted twice: after the first, rows with |z| > 2.5 left out get more noise. Deterministic: one thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+
+from . import residual, vector
+from .dataset import Ints, Table
+from .physics import Sheet
+from .profile import Floats
+
+WEIGHTS = {"gpu": 0.5, "family": 0.3, "one": 0.1}
+DEGREES = 4.0
+ITERATIONS = 60
+OUTLIER_Z = 2.5
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """A fitted vector, and how much each row's noise variance was inflated."""
+
+    vector: Floats
+    inflation: Floats
+    objective: float
+
+
+def fit(table: Table, start: Floats | None = None, iterations: int = ITERATIONS) -> Fit:
+    """Fit to measured one-GPU rows."""
+    where = vector.layout()
+    inflation = np.ones(len(table))
+    first = _minimise(table, where.centre if start is None else start, inflation, iterations)
+    z = _left_one_out_z(table, first[0], inflation)
+    inflation = np.maximum(1.0, (np.abs(z) / OUTLIER_Z) ** 2)
+    second = _minimise(table, first[0], inflation, iterations)
+    return Fit(second[0], inflation, second[1])
+
+
+def _minimise(
+    table: Table, start: Floats, inflation: Floats, iterations: int
+) -> tuple[Floats, float]:
+    import torch
+    from scipy.optimize import minimize
+
+    torch.set_num_threads(1)
+    problem = _Problem(table, inflation)
+
+    def objective(x: Floats) -> tuple[float, Floats]:
+        v = torch.tensor(x, dtype=torch.float64, requires_grad=True)
+        value = problem.objective(v)
+        value.backward()
+        assert v.grad is not None
+        return float(value.detach()), v.grad.numpy().copy()
+
+    found = minimize(
+        objective, start, jac=True, method="L-BFGS-B", options={"maxiter": iterations, "maxcor": 20}
+    )
+    return np.asarray(found.x), float(found.fun)
+
+
+class _Problem:
+    """The objective on one set of rows, as torch sees it."""
+
+    def __init__(self, table: Table, inflation: Floats) -> None:
+        import torch
+
+        self.where = vector.layout()
+        self.table = _tensors(table)
+        self.pairs = _pair_tensors(residual.pairs(table, table))
+        flop, byte = residual.group_sums()
+        self.flop_sum, self.byte_sum = torch.tensor(flop), torch.tensor(byte)
+        self.y = torch.tensor(table.log_step)
+        self.inflation = torch.tensor(inflation)
+        names = residual.noise_names(table)
+        self.noise_of = {
+            name: torch.tensor([float(n == name) for n in names], dtype=torch.float64) for name in set(names)
+        }
+        self.rounding = torch.tensor(residual.rounding_variance(table))
+        self.groups = {
+            key: _blocks(table.labels[key]) for key in ("gpu", "family") if key in WEIGHTS
+        }
+        self.centre, self.sd = torch.tensor(self.where.centre), torch.tensor(self.where.sd)
+
+    def system(self, v: Any) -> tuple[Any, Any]:
+        """(residual, covariance with noise)."""
+        import torch
+
+        c, h = vector.unpack(self.where, v, torch)
+        p = residual.parts(c, self.table, self.flop_sum, self.byte_sum, torch)
+        shares = p.shares()
+        k = residual.covariance(h, self.pairs, shares, shares, torch)
+        noise = sum((flag * h.named[name] ** 2 for name, flag in self.noise_of.items()), self.rounding)
+        return self.y - p.log_step(), k + torch.diag(noise * self.inflation)
+
+    def objective(self, v: Any) -> Any:
+        import torch
+
+        r, k = self.system(v)
+        lower = torch.linalg.cholesky(k)
+        inverse = torch.cholesky_inverse(lower)
+        alpha = inverse @ r
+        count = len(r)
+        likelihood = -0.5 * (r @ alpha) - torch.log(torch.diagonal(lower)).sum()
+        total = -likelihood / count
+        for key, blocks in self.groups.items():
+            total = total - WEIGHTS[key] * _left_out_score(inverse, alpha, blocks) / count
+        one = _student(alpha / torch.diagonal(inverse), 1.0 / torch.diagonal(inverse))
+        total = total - WEIGHTS["one"] * one.sum() / count
+        prior = 0.5 * (((v - self.centre) / self.sd) ** 2).sum()
+        return total + prior / count
+
+
+def _left_out_score(inverse: Any, alpha: Any, blocks: Sequence[Any]) -> Any:
+    import torch
+
+    total = torch.zeros((), dtype=torch.float64)
+    for block in blocks:
+        inner = torch.linalg.inv(inverse[block][:, block])
+        total = total + _student(inner @ alpha[block], torch.diagonal(inner)).sum()
+    return total
+
+
+def _student(error: Any, variance: Any) -> Any:
+    """Log density of Student's t with DEGREES, up to a constant."""
+    import torch
+
+    return -0.5 * torch.log(variance) - 0.5 * (DEGREES + 1) * torch.log1p(error**2 / variance / DEGREES)
+
+
+def _left_one_out_z(table: Table, v: Floats, inflation: Floats) -> Floats:
+    import torch
+
+    with torch.no_grad():
+        r, k = _Problem(table, inflation).system(torch.tensor(v))
+        inverse = torch.linalg.inv(k)
+        z: Floats = ((inverse @ r) / torch.diagonal(inverse).sqrt()).numpy()
+    return z
+
+
+def _blocks(labels: Any) -> list[Any]:
+    import torch
+
+    return [torch.tensor(np.flatnonzero(labels == name)) for name in sorted(set(labels))]
+
+
+def _tensors(table: Table) -> Table:
+    """The same rows with tensors in place of the arrays that physics reads."""
+    import torch
+
+    sheet = Sheet(**{f.name: torch.tensor(getattr(table.sheet, f.name)) for f in fields(Sheet)})
+    changed: dict[str, Any] = {
+        name: torch.tensor(getattr(table, name)) for name in ("flops", "bytes", "launches", "year")
+    }
+    return replace(table, sheet=sheet, **changed)
+
+
+def _pair_tensors(p: residual.Pairs) -> residual.Pairs:
+    import torch
+
+    return residual.Pairs(
+        same={name: torch.tensor(value) for name, value in p.same.items()},
+        spec_gap2=torch.tensor(np.ascontiguousarray(p.spec_gap2)),
+        year_gap2=torch.tensor(p.year_gap2),
+        batch_gap2=torch.tensor(p.batch_gap2),
+    )
+
+
+__all__ = ["Fit", "Ints", "fit"]
