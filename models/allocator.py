@@ -184,14 +184,11 @@ class ExpandableAllocator(CachingAllocator):
         self._end_large = _LARGE_ARENA
 
     def _grow(self, units: int, small: bool) -> tuple[int, int]:
-        granule = _SMALL_SEGMENT if small else _LARGE_SEGMENT
-        tail = self._tail(small)
-        wanted = -(-(units - tail) // granule) * granule
-        self._reserve(wanted)
-        tail = min(tail, self._tail(small))  # making room may have unmapped it
-        grown = -(-(units - tail) // granule) * granule
-        if grown > wanted:
-            self._reserve(grown - wanted)
+        tail, grown = self._growth(units, small)
+        if self.reserved + grown > self._capacity:
+            self.free_cached()  # may unmap the very tail that would have been grown
+            tail, grown = self._growth(units, small)
+        self._reserve(grown)
         end = self._end_small if small else self._end_large
         start = end - tail
         if tail:
@@ -202,10 +199,11 @@ class ExpandableAllocator(CachingAllocator):
             self._end_large = end + grown
         return start, tail + grown
 
-    def _tail(self, small: bool) -> int:
-        end = self._end_small if small else self._end_large
-        start = self._free_start.get(end)
-        return 0 if start is None else end - start
+    def _growth(self, units: int, small: bool) -> tuple[int, int]:
+        """The free tail of the arena, and what must be mapped after it to hold `units`."""
+        granule, end = (_SMALL_SEGMENT, self._end_small) if small else (_LARGE_SEGMENT, self._end_large)
+        tail = end - self._free_start.get(end, end)
+        return tail, -(-(units - tail) // granule) * granule
 
     def free_cached(self) -> None:
         for start, size in list(self._free_size.items()):
@@ -261,6 +259,7 @@ def replay(
     expandable_segments: bool = False,
     steps: int = 1,
     first_step: bool = True,
+    late_zero_grad: bool = False,
 ) -> Replay:
     """Replay `trace` at a micro-batch of `batch` samples and report its peaks.
 
@@ -271,13 +270,14 @@ def replay(
     steps: how often the steady step runs.
     first_step: begin with the step that creates the optimizer state. It matters for reserved: the state is
         then cut out of segments that activations left, as in a real run, instead of lying in a block.
+    late_zero_grad: zero_grad stands just before backward, so last step's gradients live through the forward.
 
     Raises ValueError for a batch or a number of steps below one.
     """
     if batch < 1 or steps < 1:
         raise ValueError(f"batch and steps must be at least 1, not {batch} and {steps}")
     make = ExpandableAllocator if expandable_segments else CachingAllocator
-    run = _Run(trace, batch, make(capacity_bytes))
+    run = _Run(trace, batch, make(capacity_bytes), late_zero_grad)
     out_of_memory = False
     try:
         run.begin(with_state=not first_step)
@@ -302,8 +302,11 @@ def requested_bytes(trace: StepTrace, batch: int) -> list[int]:
 class _Run:
     """One allocator driven through the steps of one trace."""
 
-    def __init__(self, trace: StepTrace, batch: int, allocator: CachingAllocator) -> None:
+    def __init__(
+        self, trace: StepTrace, batch: int, allocator: CachingAllocator, late_zero_grad: bool = False
+    ) -> None:
         self.trace = trace
+        self.late_zero_grad = late_zero_grad
         self.allocator = allocator
         self.units = [-(-size // UNIT_BYTES) for size in requested_bytes(trace, batch)]
         names = sorted({storage.category for storage in trace.storages} | {"temporaries"})
@@ -319,10 +322,9 @@ class _Run:
         self.peak_alive = self.alive[:]
         self.peak_event = 0
         self.peak_storage = 0
+        self.backward_mark = self._mark("backward")
         # The end of backward: where a micro-step without optimizer stops.
-        self.optimizer_mark = next(
-            (index for index, phase in trace.marks if phase == "optimizer"), len(trace.events)
-        )
+        self.optimizer_mark = self._mark("optimizer")
 
     def begin(self, with_state: bool) -> None:
         """Allocate what is alive from the start, in order."""
@@ -334,7 +336,10 @@ class _Run:
 
     def micro_step(self, *, optimizer: bool, creates_state: bool = False) -> None:
         mark = self.optimizer_mark
-        self._run_events(0, mark)
+        self._run_events(0, self.backward_mark)
+        if self.late_zero_grad:
+            self._zero_grad()
+        self._run_events(self.backward_mark, mark)
         if not optimizer:
             self._free_leftovers(keep=self.gradients)
             return
@@ -360,7 +365,21 @@ class _Run:
                 self.address[storage], self.address[heir] = self.address[heir], -1
             else:
                 self._malloc(storage, 0)
-        self._free_leftovers(keep=None)
+        self._free_leftovers(keep=self.gradients if self.late_zero_grad else None)
+
+    def _mark(self, phase: Phase) -> int:
+        events = len(self.trace.events)
+        return next((index for index, begins in self.trace.marks if begins == phase), events)
+
+    def _zero_grad(self) -> None:
+        for storage, kind in enumerate(self.category):
+            if kind == self.gradients and self.address[storage] >= 0:
+                self._free(storage)
+
+    def _free(self, storage: int) -> None:
+        self.allocator.free(self.address[storage])
+        self.address[storage] = -1
+        self.alive[self.category[storage]] -= self.units[storage]
 
     def result(self, out_of_memory: bool) -> Replay:
         allocated = self.peak * UNIT_BYTES
@@ -388,7 +407,7 @@ class _Run:
         """The hot loop: about a microsecond per event, so attributes become locals."""
         allocator, address, units = self.allocator, self.address, self.units
         category, alive, gradients = self.category, self.alive, self.gradients
-        malloc, free = allocator.malloc, allocator.free
+        malloc, free, late_zero_grad = allocator.malloc, allocator.free, self.late_zero_grad
         added: list[tuple[int, int]] = []  # (address, units) of gradients waiting to be accumulated
         events = self.trace.events
         peak = self.peak
@@ -397,7 +416,7 @@ class _Run:
             if event < 0:
                 storage = -event - 1
                 place = address[storage]
-                if place >= 0:
+                if place >= 0 and not (late_zero_grad and category[storage] == gradients):
                     free(place)
                     address[storage] = -1
                     alive[category[storage]] -= units[storage]
@@ -450,6 +469,4 @@ class _Run:
     def _free_leftovers(self, keep: int | None) -> None:
         for storage in range(self.trace.initially_alive, len(self.address)):
             if self.address[storage] >= 0 and self.category[storage] != keep:
-                self.allocator.free(self.address[storage])
-                self.address[storage] = -1
-                self.alive[self.category[storage]] -= self.units[storage]
+                self._free(storage)

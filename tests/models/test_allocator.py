@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from planner.models.allocator import (
@@ -84,6 +84,7 @@ def test_allocated_and_reserved_equal_those_of_a_naive_allocator(program: list[t
         assert fast.reserved == naive.reserved
 
 
+@example([(True, 2049), (False, 1), (True, 40961)], True, 20 * MIB)  # making room unmaps the tail
 @given(programs, st.booleans(), st.one_of(st.none(), st.integers(20 * MIB, 200 * MIB)))
 @settings(deadline=None, max_examples=200)
 def test_blocks_never_overlap_and_reserved_covers_allocated_within_capacity(
@@ -266,3 +267,18 @@ def test_a_larger_batch_never_allocates_less(batch: int) -> None:
 def test_a_batch_of_zero_is_refused() -> None:
     with pytest.raises(ValueError, match="at least 1"):
         replay(TWO_LAYERS, 0)
+
+
+def test_zero_grad_before_backward_keeps_gradients_through_the_forward() -> None:
+    early, late = replay(TWO_LAYERS, 4), replay(TWO_LAYERS, 4, late_zero_grad=True)
+    # At the end of forward both gradients are alive beside two activations; backward peaks as before.
+    assert late.allocated_peak_bytes == early.allocated_peak_bytes
+    no_temporaries = hand_made_trace(
+        [(16, 0, "weights", "forward"), (0, 32, "activations", "forward"), (16, 0, "gradients", "backward")],
+        initially_alive=1,
+        events=(2, -2, 3, -3),
+        marks=((0, "forward"), (1, "backward"), (3, "optimizer")),
+    )
+    assert replay(no_temporaries, 1).allocated_peak_bytes == 48 * MIB
+    kept = replay(no_temporaries, 1, late_zero_grad=True)
+    assert (kept.allocated_peak_bytes, kept.breakdown["gradients"]) == (64 * MIB, 16 * MIB)
