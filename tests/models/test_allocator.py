@@ -8,13 +8,12 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from planner.models.allocator import (
-    ROUNDING,
+from planner.models.allocator import ROUNDING, replay
+from planner.models.caching_allocator import (
     UNIT_BYTES,
     CachingAllocator,
     ExpandableAllocator,
     OutOfMemory,
-    replay,
 )
 from planner.models.tracing.step_trace import Affine, Phase, StepTrace, Storage, TraceVariant
 
