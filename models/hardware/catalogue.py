@@ -119,7 +119,7 @@ def hardware(name: str) -> Hardware:
         return instance(name)
     if folded in names["rig"]:
         return rig(name)
-    if candidates(name):
+    if candidates(name) or why_not(name):
         return gpu(name)
     near = [*_near("gpu", name), *_near("instance", name), *_near("rig", name)]
     raise UnknownName("hardware", name, near, _HINT)

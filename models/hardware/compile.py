@@ -1,6 +1,6 @@
 """Writes data/catalogue.json from the TOML files: `python -m planner.models.hardware.compile`.
 
-Reading the TOML takes about 50 ms of CPU, the JSON 3 ms (2 cores, Python 3.11), and a planning command has 800.
+Reading the TOML takes about 50 ms of CPU, the JSON 3 ms (Python 3.11), and a planning command has 800.
 The JSON carries the hash of the files it was made from, so a stale one is never read (catalogue.py falls back
 to the TOML), and a test refuses to let it lie about.
 """

@@ -24,14 +24,14 @@ RATE_OF_PRECISION: Mapping[str, str] = {
 @dataclass(frozen=True, slots=True)
 class Source:
     """Where a figure stands: a document and its date. `date` is text, as exact as the document itself is
-    ("2020-11", "2023"). `compared` says whether our figures were held against the document's text, or
-    written from knowledge of it and still to be compared."""
+    ("2020-11", "2023"). `compared` says whether our figures were held against the document's text: all of
+    them, some, or none yet (then they were written from knowledge of it)."""
 
     key: str
     title: str
     url: str
     date: str
-    compared: bool
+    compared: Literal["yes", "part", "no"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +52,8 @@ class Gpu:
 
     dense_flops: FLOP/s without sparsity; fp16 and bf16 with fp32 accumulate. None where the card has no such
         path; the reason is in figures["<precision>_dense_tflops"].
-    memory_bytes: nominal GiB. memory_total_bytes: what nvidia-smi shows. torch_total_bytes: what torch reports
-        as the device's total, which context and tensors share. None = not known.
+    memory_bytes: nominal GiB. memory_total_bytes: what nvidia-smi shows. torch_total_bytes: what torch
+        reports as the device's total, which context and tensors share. None = not known.
     bandwidth_bytes_per_second: device memory.   nvlink: has NVLink, built in or by bridge.
     peer_to_peer: cards reach each other's memory over PCIe without a copy through the host.
     fp32_accumulate_halved: fp32 accumulation runs at half the tensor rate with fp16 accumulation.

@@ -1,8 +1,8 @@
 """Reads and checks the TOML files, and resolves them into the compact form that planning loads.
 
 Raises BadData naming file, table and key. What the checks insist on: every figure of the schema is
-there, has a source that exists and a date, is a number in its range or a reason; an assumption says why; names
-are unique; instances and rigs name cards and parts that exist.
+there, has a source that exists and a date, is a number in its range or a reason; an assumption says
+why; names are unique; instances and rigs name cards and parts that exist.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ def read_catalogue(folder: Path) -> Table:
         "instance": _alias_table("instances.toml", instances),
         "rig": _alias_table("rigs.toml", rigs),
     }
+    _one_kind_per_name(names)
     return {
         "sources": sources,
         "gpus": gpus,
@@ -79,7 +80,7 @@ def _text(file: str, name: str, table: Table, key: str, allowed: tuple[str, ...]
 
 def _source(key: str, table: Table) -> Table:
     record = {field: _text("sources.toml", key, table, field) for field in ("title", "url", "date")}
-    return {**record, "compared": bool(table.get("compared", False))}
+    return {**record, "compared": _text("sources.toml", key, table, "compared", ("yes", "part", "no"))}
 
 
 def _figure(
@@ -260,6 +261,7 @@ def _rig(
     load, idle = figures["load_watts"][0], figures["idle_watts"][0]
     _require(load is not None and idle is not None, file, name, "load_watts", "watts are required")
     _require(idle < load, file, name, "idle_watts", "must be below load_watts")
+    _supplies_carry(name, load, bill, parts)
     return {
         "gpu": gpu,
         "gpu_count": count,
@@ -272,6 +274,16 @@ def _rig(
     }
 
 
+def _supplies_carry(name: str, load_watts: float, bill: Table, parts: Mapping[str, Any]) -> None:
+    """Power supplies want 15 % above the draw: their rating is what they deliver, and cards spike."""
+    rated = sum(
+        parts[item]["rated_watts"][0] * n for item, n in bill.items() if "rated_watts" in parts.get(item, {})
+    )
+    carries = rated >= 1.15 * load_watts
+    problem = f"its power supplies deliver {rated:g} W, too little for a load of {load_watts:g} W"
+    _require(carries, "rigs.toml", name, "parts", problem)
+
+
 def _alias_table(file: str, records: Mapping[str, Table]) -> dict[str, str]:
     table: dict[str, str] = {}
     for key, record in records.items():
@@ -280,6 +292,15 @@ def _alias_table(file: str, records: Mapping[str, Table]) -> dict[str, str]:
             owner = table.setdefault(folded, key)
             _require(owner == key, file, key, "aliases", f'"{spelling}" already names {owner}')
     return table
+
+
+def _one_kind_per_name(names: Mapping[str, Mapping[str, str]]) -> None:
+    kinds: dict[str, str] = {}
+    for kind, spellings in names.items():
+        for folded in spellings:
+            other = kinds.setdefault(folded, kind)
+            problem = f'"{folded}" names both a {other} and an {kind}'
+            _require(other == kind, f"{kind}s.toml", spellings[folded], "aliases", problem)
 
 
 def _shared_names(raw: Table, gpus: Mapping[str, Any], resolved: Mapping[str, str]) -> Table:
