@@ -119,10 +119,11 @@ def request_values(settings: Mapping[str, Setting]) -> dict[str, Any]:
     return {key: setting.value for key, setting in settings.items() if key != STORE_KEY}
 
 
-def store_url(environ: Mapping[str, str] = os.environ) -> str | None:
-    """The price store to open: the environment's, then the file's; None: the user's own SQLite file."""
-    setting = merged(layers({}, environ)).get(STORE_KEY)
-    return None if setting is None else str(setting.value)
+def use_store(settings: Mapping[str, Setting] | None = None) -> None:
+    """Let the file name the price store where the environment does not: both are then read the same way."""
+    setting = (merged(layers({})) if settings is None else settings).get(STORE_KEY)
+    if setting is not None:
+        os.environ.setdefault("PLANNER_STORE_URL", str(setting.value))
 
 
 def _check(layer: Layer) -> None:

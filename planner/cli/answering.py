@@ -9,17 +9,19 @@ from typing import Annotated, Any
 
 import typer
 
+from planner.cli.complaints import unknown
 from planner.cli.output import FORMATS, Answer, destination, emit
 
 _PANEL = "Output"
+COLORS = ("auto", "always", "never")
 
 Format = Annotated[
     str | None,
     typer.Option(
         "--format",
         "-f",
-        metavar="|".join(FORMATS),
-        help="Else read off FILE's suffix.",
+        metavar="FORMAT",
+        help=f"{', '.join(FORMATS)}; else FILE's suffix tells.",
         rich_help_panel=_PANEL,
     ),
 ]
@@ -33,7 +35,7 @@ Yes = Annotated[bool, typer.Option("--yes", "-y", help="Replace FILE if it exist
 Color = Annotated[
     str,
     typer.Option(
-        metavar="auto|always|never", help="NO_COLOR and FORCE_COLOR count too.", rich_help_panel=_PANEL
+        metavar="|".join(COLORS), help="NO_COLOR and FORCE_COLOR count too.", rich_help_panel=_PANEL
     ),
 ]
 Debug = Annotated[
@@ -65,6 +67,8 @@ def answers(command: Callable[..., Answer]) -> Callable[..., int]:
     def answering(**given: Any) -> int:
         format, output, yes, color, _debug = (given.pop(name) for name in _FLAGS)
         to = destination(format, output, yes)
+        if color not in COLORS:
+            raise unknown("value of --color", color, COLORS)
         answer = command(**given)
         emit(answer, to, color)
         return answer.exit_code

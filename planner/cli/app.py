@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = (
     "planner optimize --model bert-base --epochs 10",
-    "planner optimize --model gpt2 --epochs 1 --budget 500 --deadline 3d --format csv -o plan.csv",
+    "planner optimize --model gpt2 --epochs 1 --budget 500 -o plan.csv",
     "planner estimate memory --model bert-large --gpu rtx-4090-24gb",
     "planner prices list --item p4d.24xlarge --as-of 2025-05-31",
 )
@@ -80,13 +80,13 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
-    help="Cost and capacity planner for PyTorch training: rent or own, what, how many, how long.",
+    help="Cost and capacity planner for PyTorch training: rent or own, what, how many.",
 )
 
 
 @app.callback()
 def planner() -> None:
-    """Cost and capacity planner for PyTorch training: rent or own, what, how many, how long."""
+    """Cost and capacity planner for PyTorch training: rent or own, what, how many."""
 
 
 def command() -> Any:

@@ -37,6 +37,9 @@ def _invoke(arguments: list[str]) -> int:
 
     root = command()
     if "_PLANNER_COMPLETE" in os.environ:
+        from typer.completion import completion_init  # type: ignore[attr-defined]
+
+        completion_init()
         root.main(arguments, prog_name="planner", complete_var="_PLANNER_COMPLETE")
     try:
         with root.make_context("planner", arguments) as context:

@@ -62,3 +62,12 @@ def age(days: int | None) -> str:
 def share(value: float) -> str:
     """A fraction in percent: 0.62 is 62 %."""
     return f"{value:.0%}".replace("%", " %")
+
+
+def gib(size_bytes: float) -> str:
+    """A size in GiB (2^30 B), to two places.
+
+    >>> gib(7 * 2**30)
+    '7.00'
+    """
+    return f"{size_bytes / 2**30:,.2f}"

@@ -9,7 +9,7 @@ import typer
 from planner.cli.commands import COMMANDS
 from planner.cli.complaints import unknown
 
-app = typer.Typer(help=COMMANDS["completion"].summary)
+app = typer.Typer(help=COMMANDS["completion"].summary, add_completion=False)
 
 SHELLS = ("bash", "zsh", "fish", "powershell")
 

@@ -8,7 +8,7 @@ from planner.cli.answering import answers
 from planner.cli.commands import COMMANDS
 from planner.cli.output import Answer
 
-app = typer.Typer(help=COMMANDS["config"].summary, no_args_is_help=True)
+app = typer.Typer(help=COMMANDS["config"].summary, no_args_is_help=True, add_completion=False)
 
 
 @app.callback()

@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Planner = Callable[..., Any]
+ASK = ("optimize", "--model", "bert-base")
+
+
+@pytest.mark.parametrize(
+    ("name", "starts"),
+    [
+        ("plan.json", "{"),
+        ("plan.jsonl", '{"rank"'),
+        ("plan.csv", "rank,"),
+        ("plan.md", "| rank"),
+        ("plan.html", "<!doctype html>"),
+        ("plan.txt", "bert-base"),
+    ],
+)
+def test_the_suffix_of_a_file_tells_the_format(
+    planner: Planner, asked: list[Any], tmp_path: Path, name: str, starts: str
+) -> None:
+    file = tmp_path / name
+    said = planner(*ASK, "-o", str(file))
+    assert (said.code, said.out) == (0, "")
+    assert f"wrote {file}" in said.err
+    assert file.read_text(encoding="utf-8").startswith(starts)
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_a_format_stands_before_the_suffix(planner: Planner, asked: list[Any], tmp_path: Path) -> None:
+    planner(*ASK, "-o", str(tmp_path / "plan.data"), "--format", "csv")
+    assert next(csv.DictReader((tmp_path / "plan.data").open()))["rank"] == "1"
+
+
+@pytest.mark.parametrize(
+    ("output", "says"),
+    [("plan.data", "--format"), ("nowhere/plan.csv", "no folder"), (".", "cannot tell a format")],
+)
+def test_a_file_that_cannot_be_written_is_refused_before_any_work(
+    planner: Planner,
+    asked: list[Any],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    output: str,
+    says: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    said = planner(*ASK, "-o", output)
+    assert said.code == 2
+    assert says in said.err
+    assert asked == []
+
+
+def test_c45_a_file_is_replaced_only_with_yes(planner: Planner, asked: list[Any], tmp_path: Path) -> None:
+    file = tmp_path / "plan.json"
+    file.write_text("mine")
+    said = planner(*ASK, "-o", str(file))
+    assert said.code == 2
+    assert "--yes" in said.err
+    assert (file.read_text(), asked) == ("mine", [])
+    assert planner(*ASK, "-o", str(file), "--yes").code == 0
+    assert json.loads(file.read_text())["kind"] == "optimize"
+
+
+def test_an_interrupt_leaves_the_old_file_and_no_part_of_a_new_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from planner.cli import output
+
+    file = tmp_path / "plan.csv"
+    file.write_text("old")
+
+    def interrupted(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(output.os, "replace", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        output.write_whole(file, "new")
+    assert (list(tmp_path.iterdir()), file.read_text()) == ([file], "old")
