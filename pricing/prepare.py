@@ -1,0 +1,99 @@
+"""Bring a store to the newest schema and give it the packaged prices, whole or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+
+from sqlalchemy import Connection, text
+
+from . import snapshot
+from .connect import Place
+from .errors import StoreUnusable
+from .offer import FIELDS, Offer, format_time
+from .schema import HEAD, VERSION_TABLE
+
+_INSERT = text(
+    f"INSERT INTO observations (observation_id, price_id, {', '.join(FIELDS)}) "
+    f"VALUES (:observation_id, :price_id, {', '.join(':' + name for name in FIELDS)}) "
+    "ON CONFLICT (observation_id) DO NOTHING"
+)
+# Any constant: two processes that make the same PostgreSQL store take turns by it.
+_ADVISORY_LOCK = 7281106330901
+
+
+def schema_version(connection: Connection) -> str | None:
+    """The revision the store is at; None when there is no price store yet."""
+    if connection.dialect.name == "sqlite":
+        found = "SELECT 1 FROM sqlite_master WHERE name = :name"
+    else:
+        found = "SELECT to_regclass(:name)"
+    if connection.execute(text(found), {"name": VERSION_TABLE}).scalar() is None:
+        return None
+    return connection.execute(text(f"SELECT version_num FROM {VERSION_TABLE}")).scalar()
+
+
+def is_loaded(connection: Connection, content_sha256: str) -> bool:
+    """Whether the packaged snapshot with this hash has been appended."""
+    query = text("SELECT 1 FROM loads WHERE content_sha256 = :content")
+    return connection.execute(query, {"content": content_sha256}).scalar() is not None
+
+
+def insert(connection: Connection, offers: Iterable[Offer]) -> int:
+    """Append observations; returns how many were not there yet."""
+    rows = []
+    for offer in offers:
+        row: dict[str, object] = dict(zip(FIELDS, offer.to_record(), strict=True))
+        row["observation_id"] = offer.observation_id
+        row["price_id"] = offer.price_id
+        rows.append(row)
+    if not rows:
+        return 0
+    before = _count(connection)
+    connection.execute(_INSERT, rows)
+    return _count(connection) - before
+
+
+def prepare(connection: Connection, where: Place) -> None:
+    """Inside a writing transaction: migrate, then append the packaged prices if they are new.
+
+    Another process may have done it while this one waited for its turn, so everything is asked again.
+    Raises StoreUnusable for a file of another program and for a store of a newer planner.
+    """
+    if connection.dialect.name == "postgresql":
+        connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _ADVISORY_LOCK})
+    version = schema_version(connection)
+    if version is None:
+        _refuse_a_foreign_file(connection, where)
+    if version != HEAD:
+        from . import migrations
+
+        if version is not None and not migrations.knows(version):
+            raise StoreUnusable(
+                f"{where.shown} was made by a newer planner (schema {version}, this one knows {HEAD}). "
+                "Update with: pip install -U training-planner"
+            )
+        migrations.upgrade(connection)
+    content = snapshot.content_sha256()
+    if is_loaded(connection, content):
+        return
+    added = insert(connection, snapshot.offers())
+    connection.execute(
+        text("INSERT INTO loads VALUES (:content, :now, :added)"),
+        {"content": content, "now": format_time(datetime.now(UTC)), "added": added},
+    )
+
+
+def _refuse_a_foreign_file(connection: Connection, where: Place) -> None:
+    if connection.dialect.name != "sqlite":
+        return
+    table = connection.execute(text("SELECT name FROM sqlite_master WHERE type = 'table' LIMIT 1")).scalar()
+    if table is not None:
+        raise StoreUnusable(
+            f'{where.shown} is the database of another program (it has a table "{table}"); it was left as it is. '
+            "Name a new file for the prices."
+        )
+
+
+def _count(connection: Connection) -> int:
+    return int(connection.execute(text("SELECT count(*) FROM observations")).scalar_one())

@@ -1,0 +1,285 @@
+"""Append-only history of observed prices, in SQLite or PostgreSQL.
+
+    with PriceStore.open() as store:
+        store.latest(kind="cloud_instance", region="us-east-1")
+
+Opening makes the store when there is none, brings it to the newest schema and appends the packaged
+snapshot: all in one transaction, so a process that dies half-way leaves the store as it was.
+A store that is up to date opens without Alembic.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Collection, Iterable
+from datetime import UTC, date, datetime, time
+from types import TracebackType
+from typing import Any
+
+from sqlalchemy import Engine, text
+
+from . import snapshot
+from .connect import (
+    ENVIRONMENT,
+    MEMORY,
+    NotWritable,
+    Place,
+    connect,
+    default_address,
+    explained,
+    place,
+    use_write_ahead_log,
+    writing,
+)
+from .errors import BadOffer, StoreUnusable, UnknownItem
+from .offer import FIELDS, Offer, aware, format_time
+from .prepare import insert, is_loaded, prepare, schema_version
+from .schema import HEAD
+
+Filter = str | Collection[str] | None
+AsOf = date | datetime | None
+
+_COLUMNS = ", ".join(FIELDS)
+# The one order of "newer": what the source dates later; of two readings of the same instant, the one
+# fetched later (this is how a correction is made); then the hash, so that the answer never depends on the
+# order in which rows were appended.
+_NEWEST_FIRST = "observed_at DESC, coalesce(fetched_at, observed_at) DESC, observation_id DESC"
+_OLDEST_FIRST = "observed_at, coalesce(fetched_at, observed_at), observation_id"
+
+
+class PriceStore:
+    """What things cost, and when that was said.
+
+    where: the store's address, without a password.
+    warnings: what the user should know about how it was opened (say, that it is in memory only).
+    """
+
+    def __init__(self, engine: Engine, address: Place) -> None:
+        self._engine = engine
+        self._place = address
+        self.where = address.shown
+        self.warnings: tuple[str, ...] = ()
+
+    @classmethod
+    def open(cls, url: str | None = None) -> PriceStore:
+        """Open the store at `url`, else at PLANNER_STORE_URL, else in the user's data directory.
+
+        url: a path, sqlite:///PATH, or postgresql://USER@HOST/DATABASE.
+        When nobody named a place and the user's directory cannot be written, the store is made in memory
+        and `warnings` says so. Raises StoreUnusable.
+        """
+        named = url or os.environ.get(ENVIRONMENT)
+        if named:
+            return cls._open(named)
+        try:
+            return cls._open(default_address())
+        except NotWritable as error:
+            store = cls._open(MEMORY)
+            store.warnings = (f"prices are kept in memory for this run only: {error}",)
+            return store
+
+    @classmethod
+    def _open(cls, address: str) -> PriceStore:
+        where = place(address)
+        store = cls(connect(where), where)
+        try:
+            with explained(where):
+                store._make_ready()
+        except BaseException:
+            store.close()
+            raise
+        return store
+
+    def _make_ready(self) -> None:
+        with self._engine.connect() as connection:
+            version = schema_version(connection)
+            if version == HEAD and is_loaded(connection, snapshot.content_sha256()):
+                return
+        if self._place.read_only:
+            if version != HEAD:
+                raise NotWritable(f"{self.where} is of schema {version}, not {HEAD}, and cannot be written.")
+            self.warnings = (f"{self.where} cannot be written, so it lacks this version's packaged prices",)
+            return
+        with writing(self._engine) as connection:
+            prepare(connection, self._place)
+        if self._place.path is not None:
+            use_write_ahead_log(self._engine)
+
+    # --- reading
+
+    def latest(
+        self,
+        as_of: AsOf = None,
+        *,
+        item: Filter = None,
+        kind: Filter = None,
+        provider: Filter = None,
+        region: Filter = None,
+        contract: Filter = None,
+        condition: Filter = None,
+    ) -> tuple[Offer, ...]:
+        """The newest observation of each price, ordered by kind, item, provider, region, contract.
+
+        as_of: only what had been observed by then; a date means the end of that day in UTC.
+        Each filter takes one value or several. Rows of quality "suspect" stay in history and are never
+        answered here; a row whose amount is None is: that the price is not known is news as well.
+        """
+        where, values = _where(
+            as_of,
+            item=item,
+            kind=kind,
+            provider=provider,
+            region=region,
+            contract=contract,
+            condition=condition,
+        )
+        return self._offers(
+            f"SELECT {_COLUMNS} FROM ("
+            f"SELECT price_id, {_COLUMNS}, "
+            f"row_number() OVER (PARTITION BY price_id ORDER BY {_NEWEST_FIRST}) AS newness "
+            f"FROM observations WHERE quality <> 'suspect'{where}) AS ranked "
+            "WHERE newness = 1 ORDER BY kind, item, provider, region, contract, price_id",
+            values,
+        )
+
+    def history(
+        self,
+        as_of: AsOf = None,
+        *,
+        item: Filter = None,
+        kind: Filter = None,
+        provider: Filter = None,
+        region: Filter = None,
+        contract: Filter = None,
+        condition: Filter = None,
+    ) -> tuple[Offer, ...]:
+        """Every observation that passes the filters, oldest first, suspect ones too."""
+        where, values = _where(
+            as_of,
+            item=item,
+            kind=kind,
+            provider=provider,
+            region=region,
+            contract=contract,
+            condition=condition,
+        )
+        return self._offers(
+            f"SELECT {_COLUMNS} FROM observations WHERE 1 = 1{where} ORDER BY {_OLDEST_FIRST}", values
+        )
+
+    def latest_by_item(self, kind: Filter = None, as_of: AsOf = None) -> dict[str, tuple[Offer, ...]]:
+        """The latest offers, grouped by item."""
+        groups: defaultdict[str, list[Offer]] = defaultdict(list)
+        for offer in self.latest(as_of, kind=kind):
+            groups[offer.item].append(offer)
+        return {name: tuple(offers) for name, offers in groups.items()}
+
+    def retail(self, item: str, condition: str = "new", as_of: AsOf = None) -> Offer:
+        """The price in USD to expect for one card or part.
+
+        A median or mean of several sales comes before a single listing, then the newer before the older.
+        Used cards are bought at what others sell them for, so the resale series answers for them.
+        Raises UnknownItem.
+        """
+        kinds = ("gpu_retail", "part_retail", "system_retail", "resale")
+        found = self.latest(as_of, item=item, kind=kinds, condition=condition)
+        offer = best_retail(found)
+        if offer is None:
+            raise UnknownItem(
+                f'no price of "{item}", {condition}, is stored{_by(as_of)}.'
+                f"{self._nearest('item', item, kinds)} All prices: planner prices list"
+            )
+        return offer
+
+    def electricity(self, region: str = "us", customer: str = "commercial", as_of: AsOf = None) -> Offer:
+        """The price of a kWh in a region such as "us", "us-virginia" or "europe". Raises UnknownItem."""
+        found = self.latest(as_of, kind="electricity", item=f"electricity-{customer}", region=region)
+        known = [offer for offer in found if offer.amount is not None]
+        if not known:
+            raise UnknownItem(
+                f'no {customer} electricity price of region "{region}" is stored{_by(as_of)}.'
+                f"{self._nearest('region', region, ('electricity',))} Or state one: --electricity-price 0.15"
+            )
+        return max(known, key=lambda offer: offer.observed_at)
+
+    # --- writing
+
+    def append(self, offers: Iterable[Offer]) -> int:
+        """Add observations in one transaction; those that are there already change nothing.
+
+        Returns how many were new. Raises StoreUnusable.
+        """
+        if self._place.read_only:
+            raise NotWritable(f"{self.where} can be read but not written. Name another place: {ENVIRONMENT}")
+        with explained(self._place), writing(self._engine) as connection:
+            return insert(connection, offers)
+
+    def close(self) -> None:
+        """Give the connections back."""
+        self._engine.dispose()
+
+    def __enter__(self) -> PriceStore:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # --- inside
+
+    def _offers(self, query: str, values: dict[str, str]) -> tuple[Offer, ...]:
+        with explained(self._place), self._engine.connect() as connection:
+            rows: Any = connection.execute(text(query), values).all()
+        try:
+            return tuple(map(Offer.from_record, rows))
+        except BadOffer as error:
+            raise StoreUnusable(
+                f"{self.where} holds a row that is no offer ({error}). Put back a copy of the store."
+            ) from None
+
+    def _nearest(self, column: str, name: str, kinds: tuple[str, ...]) -> str:
+        from difflib import get_close_matches
+
+        names = sorted({getattr(offer, column) for offer in self.latest(kind=kinds)})
+        close = get_close_matches(name, names, n=1, cutoff=0.6)
+        return f' Did you mean "{close[0]}"?' if close else ""
+
+
+def best_retail(offers: Iterable[Offer]) -> Offer | None:
+    """Of several sellers' prices of one thing, the one to reckon with; None when none is known in USD.
+
+    A price over several sales before a single listing (one listing may be a scalper's: 3,399 against a
+    median of 3,089 for the RTX 4090 in mid-2025), then the newer before the older.
+    """
+    known = [offer for offer in offers if offer.amount is not None and offer.currency == "USD"]
+    return max(known, key=lambda offer: ((offer.sample_n or 1) > 1, offer.observed_at), default=None)
+
+
+def end_of(as_of: date | datetime) -> datetime:
+    """The last instant that `as_of` covers, in UTC: itself, or the end of the day. Raises BadOffer."""
+    if isinstance(as_of, datetime):
+        return aware("as_of", as_of)
+    return datetime.combine(as_of, time.max, UTC)
+
+
+def _where(as_of: AsOf, **wanted: Filter) -> tuple[str, dict[str, str]]:
+    """SQL conditions for the filters and their values. Column names are the keywords of this module."""
+    clauses: list[str] = []
+    values: dict[str, str] = {}
+    for column, value in wanted.items():
+        if value is None:
+            continue
+        names = [value] if isinstance(value, str) else sorted(value)
+        slots = {f"{column}_{number}": name for number, name in enumerate(names)}
+        values |= slots
+        clauses.append(f"{column} IN ({', '.join(':' + slot for slot in slots)})" if slots else "1 = 0")
+    if as_of is not None:
+        values["as_of"] = format_time(end_of(as_of))
+        clauses.append("observed_at <= :as_of")
+    return "".join(f" AND {clause}" for clause in clauses), values
+
+
+def _by(as_of: AsOf) -> str:
+    return "" if as_of is None else f" by {as_of.isoformat()}"
