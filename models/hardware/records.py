@@ -46,9 +46,10 @@ class Figure:
     note: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Gpu:
-    """One card, or one form and memory size of it.
+    """One card, or one form and memory size of it. Compared and hashed by identity: the catalogue makes each
+    card once, and a copy with another rate is another card, so results may be cached by card.
 
     dense_flops: FLOP/s without sparsity; fp16 and bf16 with fp32 accumulate. None where the card has no such
         path; the reason is in figures["<precision>_dense_tflops"].
@@ -85,7 +86,7 @@ class Gpu:
     native_dtypes: tuple[str, ...]
     aliases: tuple[str, ...] = ()
     note: str | None = None
-    figures: Mapping[str, Figure] = field(default_factory=dict, repr=False)
+    figures: Mapping[str, Figure] = field(default_factory=dict, repr=False, compare=False)
 
     def rate(self, precision: str) -> float:
         """Dense peak at which `precision` runs. [FLOP/s]
@@ -132,7 +133,7 @@ class Instance:
     network_gbps: float | None
     aliases: tuple[str, ...] = ()
     note: str | None = None
-    figures: Mapping[str, Figure] = field(default_factory=dict, repr=False)
+    figures: Mapping[str, Figure] = field(default_factory=dict, repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +164,7 @@ class Rig:
     network: str
     aliases: tuple[str, ...] = ()
     note: str | None = None
-    figures: Mapping[str, Figure] = field(default_factory=dict, repr=False)
+    figures: Mapping[str, Figure] = field(default_factory=dict, repr=False, compare=False)
 
 
 Hardware = Gpu | Instance | Rig

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from datetime import date
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from planner.models.errors import UnknownFigure, UnknownName
 from planner.models.hardware import catalogue, schema
 from planner.models.hardware.records import Figure, Gpu, Instance, Rig
+from planner.models.scaling import links
 
 EVERYTHING = [*catalogue.gpus(), *catalogue.instances(), *catalogue.rigs()]
 
@@ -306,9 +308,24 @@ def test_an_unknown_source_and_part_are_errors_too() -> None:
         catalogue.part_title("psu-160w")
 
 
+def test_records_can_be_keys_and_a_changed_copy_is_another_card() -> None:
+    card = catalogue.gpu("t4-16gb")
+    faster = dataclasses.replace(card, dense_flops={**card.dense_flops, "fp16": 130e12})
+    assert len({card: 1, faster: 2}) == 2
+    assert len(set(catalogue.instances())) == len(catalogue.instances())
+    assert len(set(catalogue.rigs())) == len(catalogue.rigs())
+
+
 def test_records_cannot_be_changed() -> None:
     card = catalogue.gpu("t4-16gb")
     with pytest.raises(AttributeError):
         card.tdp_watts = 1.0  # type: ignore[misc]
     with pytest.raises(TypeError):
         card.figures["tdp_watts"] = Figure(1, "W", "assumption", date(2026, 1, 1))  # type: ignore[index]
+
+
+def test_every_link_and_network_a_machine_names_has_a_bandwidth() -> None:
+    machines = [*catalogue.instances(), *catalogue.rigs()]
+    named = {machine.link for machine in machines} | {machine.network for machine in machines}
+    assert named - {"none"} <= set(links())
+    assert {*schema.LINKS, *schema.NETWORKS} - {"none"} <= set(links())

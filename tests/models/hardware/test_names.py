@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import doctest
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.models.errors import UnknownName
-from planner.models.hardware import catalogue
+from planner.models.hardware import catalogue, names
 from planner.models.hardware.names import AmbiguousName, fold
 
 
@@ -74,6 +76,12 @@ def test_another_product_is_not_taken_for_the_card_of_a_like_name(label: str) ->
 
 def test_a_known_card_has_no_reason_not_to_be_one() -> None:
     assert all(catalogue.why_not(card.name) is None for card in catalogue.gpus())
+
+
+def test_the_examples_in_the_docstrings_run() -> None:
+    for module in (catalogue, names):
+        assert doctest.testmod(module).attempted
+        assert not doctest.testmod(module).failed
 
 
 @given(st.text(max_size=40))
