@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from .errors import NothingStored, UsageError
 from .plan import Plan
 from .request import OptimizeRequest
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from .estimates import MemoryAnswer, ThroughputAnswer
     from .listings import Listing
+    from .market import Market
     from .models.hardware.catalogue import Gpu, Instance, Rig
     from .models.workloads.zoo import Workload
+    from .options import Machine
+    from .own_rigs import AtHand
 
 
 def optimize(model: str | OptimizeRequest, **values: Any) -> Plan:
@@ -21,7 +28,38 @@ def optimize(model: str | OptimizeRequest, **values: Any) -> Plan:
     values: the other keys of OptimizeRequest.
     Raises UsageError, Infeasible, NoPrice, NothingStored, and the errors of models and pricing.
     """
-    raise NotImplementedError
+    from .assumptions import assumptions
+    from .estimator import TracedEstimator
+    from .own_rigs import at_hand
+    from .planning import Planning, default_as_of, make_plan
+    from .work import job_of, usual_precisions
+
+    if isinstance(model, OptimizeRequest):
+        if values:
+            raise UsageError("give a request, or a model and its keys, not both")
+        request = model
+    else:
+        request = OptimizeRequest.of(model=model, **values)
+    assume = assumptions(request.assume)
+    found = find_workload(request.model)
+    job, told = job_of(found, request)
+    as_of = request.as_of or default_as_of()
+    market = _market(request, as_of)
+    owned = at_hand(request.own, market)
+    return make_plan(
+        Planning(
+            request=request,
+            job=job,
+            job_assumptions=told,
+            machines=_machines(request, market, owned),
+            at_hand=owned,
+            market=market,
+            assume=assume,
+            estimator=TracedEstimator(found, job.size, job.optimizer),
+            precisions=request.precision or usual_precisions(found),
+            now=request.as_of or datetime.now(UTC),
+        )
+    )
 
 
 def estimate_memory(
@@ -95,3 +133,80 @@ def list_workloads() -> Listing:
 def show_workload(name: str) -> Workload:
     """One named workload, with its reference run. Raises UnknownName."""
     raise NotImplementedError
+
+
+def find_workload(name: str) -> Workload:
+    """A named workload, a config.json, or "package.module:factory".
+
+    Raises UsageError naming the nearest, and the errors of planner.models for a broken configuration.
+    """
+    from .models.errors import UnknownName
+    from .models.workloads import zoo
+
+    if name.endswith(".json") or "/config" in name:
+        return zoo.from_config(name)
+    if ":" in name:
+        return zoo.from_factory(name)
+    try:
+        return zoo.workload(name)
+    except UnknownName as error:
+        raise UsageError(str(error), "model") from error
+
+
+def _market(request: OptimizeRequest, as_of: datetime) -> Market:
+    from .market import Market
+    from .pricing.errors import StoreUnusable
+    from .pricing.store import PriceStore
+
+    try:
+        with PriceStore.open() as store:
+            return Market(
+                store.latest(as_of),
+                as_of=as_of,
+                currency=request.currency,
+                fx=request.fx,
+                used_history=store.history(as_of, kind="resale"),
+                max_age_hours=request.max_price_age,
+            )
+    except StoreUnusable as error:
+        raise NothingStored(str(error)) from error
+
+
+def _machines(request: OptimizeRequest, market: Market, owned: AtHand) -> Sequence[Machine]:
+    """Every instance and rig that the filters leave, and what the user owns."""
+    from .models.hardware import catalogue
+    from .options import Machine
+    from .own_rigs import machine_of_rig
+    from .planning import check_names
+
+    check_names("provider", request.provider, sorted({*market.providers, "own"}))
+    check_names("region", request.region, sorted(market.regions))
+    rented = [
+        Machine(i.id, i.provider, catalogue.gpu(i.gpu), i.gpu_count, i.link, i.network)
+        for i in catalogue.instances()
+    ]
+    rigs = [machine_of_rig(rig) for rig in catalogue.rigs() if rig.id not in owned.counts]
+    wanted = _wanted_gpus(request.gpu)
+    kept = [
+        machine
+        for machine in (*rented, *rigs)
+        if (not wanted or machine.gpu.id in wanted)
+        and (not request.provider or machine.provider in request.provider)
+    ]
+    return [*kept, *owned.machines]
+
+
+def _wanted_gpus(names: Sequence[str]) -> frozenset[str]:
+    from .models.errors import ModelsError
+    from .models.hardware import catalogue
+
+    found: set[str] = set()
+    for name in names:
+        cards = catalogue.candidates(name)
+        if not cards:
+            try:
+                catalogue.gpu(name)
+            except ModelsError as error:
+                raise UsageError(f"gpu = {name}: {error}", "gpu") from error
+        found.update(card.id for card in cards)
+    return frozenset(found)

@@ -68,7 +68,7 @@ def expected_run(
     """Exact expectation under exponential losses, which may also hit checkpoints and restarts.
 
     E[losses] = n e^(R/M) (e^((tau + C)/M) - 1), paid = M E[losses], waiting = D E[losses], where the work is
-    cut into n = ceil(W / interval) equal parts of tau. Without checkpoints, interval >= W, it grows like e^(W/M).
+    cut into n = ceil(W / interval) equal parts of tau; one part alone grows like e^(W/M).
     Source: exponential-failure renewal argument, e.g. Bougeret et al. 2011.
 
     Returns infinities where e^x overflows: such a run never ends.

@@ -57,11 +57,7 @@ def operating_cost_per_year(
 
 
 def net_present_value(cash_by_month: Sequence[Decimal], rate_per_year: Decimal) -> Decimal:
-    """Value today of cash in month 0, 1, 2, …; outflows negative. i_m = (1 + r)^(1/12) - 1. [currency]
-
-    >>> net_present_value([Decimal(-100)] + [Decimal(0)] * 11 + [Decimal(108)], Decimal("0.08"))
-    Decimal('0E-25')
-    """
+    """Value today of cash in month 0, 1, 2, …; outflows negative. i_m = (1 + r)^(1/12) - 1. [currency]"""
     growth = ONE + rate_per_year
     return sum(
         (cash / growth ** (Decimal(month) / 12) for month, cash in enumerate(cash_by_month)), Decimal(0)

@@ -24,8 +24,8 @@ def dominates(a: Point, b: Point) -> bool:
 def pareto_front(points: Sequence[Point]) -> dict[str, str | None]:
     """Per id: None on the front, else the id of a front point that dominates it. Any input order.
 
-    Points equal in both are both on the front. Of the front points that dominate, the cheapest is named, which
-    is also the slowest of them. One sort and one pass, O(n log n).
+    Points equal in both are both on the front. Of the front points that dominate, the cheapest is named,
+    which is also the slowest of them. One sort and one pass, O(n log n).
 
     >>> pareto_front([Point("a", Decimal(10), Decimal(100)), Point("b", Decimal(12), Decimal(100))])
     {'a': None, 'b': 'a'}

@@ -1,0 +1,157 @@
+"""Budget and deadline: which rows keep them, and what to say when none does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .answer import Excluded
+from .errors import Infeasible, NoPrice, NothingStored
+from .market import Market
+from .request import OptimizeRequest
+from .risk import Simulated
+
+if TYPE_CHECKING:
+    from .planning import Found
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """budget [currency] and hours [h]: None where none was given.
+
+    confidence: percentile that is compared instead of the central estimate; None for that. [percent]
+    """
+
+    budget: Decimal | None
+    hours: Decimal | None
+    confidence: Decimal | None
+    currency: str
+
+    @classmethod
+    def of(cls, request: OptimizeRequest, now: datetime) -> Limits:
+        """The limits of a request. Raises UsageError for a deadline that has passed."""
+        return cls(request.budget, request.deadline_hours(now), request.confidence, request.currency)
+
+    @property
+    def needs_simulation(self) -> bool:
+        return self.confidence is not None and (self.budget is not None or self.hours is not None)
+
+    def as_text(self) -> dict[str, str]:
+        """The limits that were given, for the plan."""
+        given = {
+            "budget": self.budget and f"{_short(self.budget)} {self.currency}",
+            "deadline": self.hours and f"{_short(self.hours)} h",
+            "confidence": self.confidence and f"P{_short(self.confidence)}",
+        }
+        return {key: text for key, text in given.items() if text}
+
+    def keep(
+        self, found: Sequence[Found], simulated: Simulated | None, excluded: list[Excluded]
+    ) -> Sequence[Found]:
+        """The rows within both limits. Raises Infeasible, naming the limit and the nearest plan, for none."""
+        if self.budget is None and self.hours is None:
+            return found
+        judged = self._judged(found, simulated)
+        kept = [row for row, hours, cost in judged if self._in_time(hours) and self._in_budget(cost)]
+        if not kept:
+            raise self._infeasible(judged)
+        late = sum(not self._in_time(hours) for _, hours, _ in judged)
+        dear = sum(not self._in_budget(cost) for _, _, cost in judged)
+        if late:
+            excluded.append(
+                Excluded("deadline", "limit", f"{late} variants take longer than {self._deadline}")
+            )
+        if dear:
+            excluded.append(Excluded("budget", "limit", f"{dear} variants cost more than {self._budget}"))
+        return kept
+
+    def refuse_if_empty(self, found: Sequence[Found], excluded: Sequence[Excluded], market: Market) -> None:
+        """Raises NothingStored, NoPrice or Infeasible where there is no row at all, with the reason."""
+        if found:
+            return
+        if not market.offers:
+            raise NothingStored(
+                "no price is stored; run: planner prices refresh, or planner prices import FILE"
+            )
+        fits = [e for e in excluded if e.code == "memory"]
+        if fits:
+            nearest = f"{fits[0].id} {fits[0].reason}"
+            raise Infeasible(
+                "memory",
+                "one training step",
+                nearest,
+                f"nothing fits in memory; nearest: {nearest}. "
+                "Try --max-gpus, a smaller --seq-len or --batch-size",
+            )
+        reasons = tuple((e.id, e.reason) for e in excluded)
+        priceless = [e for e in excluded if e.code in ("no_price", "currency", "stale_price")]
+        if priceless or not excluded:
+            shown = "; ".join(f"{e.id}: {e.reason}" for e in priceless[:3])
+            more = f" and {len(priceless) - 3} more" if len(priceless) > 3 else ""
+            raise NoPrice(
+                f"nothing that could run this has a usable price ({shown or 'the filters leave no hardware'}"
+                f"{more}). See: planner prices list",
+                reasons,
+            )
+        shown = "; ".join(f"{e.id}: {e.reason}" for e in excluded[:3])
+        raise Infeasible("filters", "the options asked for", None, f"no option can run this job ({shown})")
+
+    def _judged(
+        self, found: Sequence[Found], simulated: Simulated | None
+    ) -> list[tuple[Found, Decimal, Decimal]]:
+        """(row, hours, cost) as the limits see them: central, or that percentile but never below it."""
+        if simulated is None or self.confidence is None:
+            return [(row, row.hours, row.cost) for row in found]
+        share = float(self.confidence) / 100
+        hours = np.quantile(simulated.hours, share, axis=1)
+        cost = np.quantile(simulated.cost, share, axis=1)
+        return [
+            (row, max(row.hours, Decimal(str(h))), max(row.cost, Decimal(str(c))))
+            for row, h, c in zip(found, hours.tolist(), cost.tolist(), strict=True)
+        ]
+
+    def _infeasible(self, judged: Sequence[tuple[Found, Decimal, Decimal]]) -> Infeasible:
+        cheapest = min(judged, key=lambda j: (j[2], j[1], j[0].id))
+        fastest = min(judged, key=lambda j: (j[1], j[2], j[0].id))
+        if not self._in_budget(cheapest[2]):
+            nearest = f"cheapest plan {_short(cheapest[2])}"
+            return self._error("budget", self._budget, nearest, cheapest[0])
+        if not self._in_time(fastest[1]):
+            nearest = f"fastest plan {_short(fastest[1])} h"
+            return self._error("deadline", self._deadline, nearest, fastest[0])
+        in_time = min((j for j in judged if self._in_time(j[1])), key=lambda j: (j[2], j[1], j[0].id))
+        nearest = f"cheapest plan in time {_short(in_time[2])}"
+        asked = f"{self._budget} and {self._deadline}"
+        return self._error("budget and deadline", asked, nearest, in_time[0])
+
+    def _error(self, limit: str, asked: str, nearest: str, row: Found) -> Infeasible:
+        sure = f" (at P{_short(self.confidence)})" if self.confidence is not None else ""
+        return Infeasible(
+            limit, asked, nearest, f"no option keeps the limits{sure}: {asked}, {nearest} ({row.id})"
+        )
+
+    def _in_time(self, hours: Decimal) -> bool:
+        return self.hours is None or hours <= self.hours
+
+    def _in_budget(self, cost: Decimal) -> bool:
+        return self.budget is None or cost <= self.budget
+
+    @property
+    def _budget(self) -> str:
+        return "" if self.budget is None else f"budget {_short(self.budget)}"
+
+    @property
+    def _deadline(self) -> str:
+        return "" if self.hours is None else f"deadline {_short(self.hours)} h"
+
+
+def _short(value: Decimal) -> str:
+    """Up to two decimals, none needlessly: 165, 9.20 -> 9.2, 0.0033 -> 0.0033."""
+    if value != 0 and abs(value) < 1:
+        return f"{float(value):.3g}"
+    return f"{value:.2f}".rstrip("0").rstrip(".")
