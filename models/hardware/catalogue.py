@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Mapping
 from datetime import date
@@ -49,9 +50,9 @@ _HINT = "All names: planner hardware list"
 
 @cache
 def _tables() -> Mapping[str, Any]:
-    if COMPILED.is_file():
+    with contextlib.suppress(OSError, ValueError):  # absent or cut short: as good as stale
         tables: dict[str, Any] = json.loads(COMPILED.read_bytes())
-        if tables["made_from"] == fingerprint():
+        if tables.get("made_from") == fingerprint():
             return tables
     from .toml_tables import read_catalogue  # only when the data was edited and not compiled yet
 

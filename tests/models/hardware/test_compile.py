@@ -25,6 +25,15 @@ def test_a_stale_compiled_file_is_passed_over_for_the_toml_files(monkeypatch: py
     assert tables == read_catalogue(compile.DATA)
 
 
+def test_a_compiled_file_cut_short_is_passed_over(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in FILES:
+        shutil.copy(compile.DATA / name, tmp_path / name)
+    cut = tmp_path / "catalogue.json"
+    cut.write_bytes(compile.COMPILED.read_bytes()[:5000])
+    monkeypatch.setattr(catalogue, "COMPILED", cut)
+    assert catalogue._tables.__wrapped__() == read_catalogue(compile.DATA)
+
+
 def test_any_edit_changes_the_fingerprint(tmp_path: Path) -> None:
     for name in FILES:
         shutil.copy(compile.DATA / name, tmp_path / name)
