@@ -125,10 +125,12 @@ def writing(engine: Engine) -> Iterator[Connection]:
 
 def use_write_ahead_log(engine: Engine) -> None:
     """Let readers and one writer work side by side. Best effort: whoever holds the file now has the say."""
+    from sqlite3 import OperationalError
+
     raw = engine.raw_connection()
     try:
-        raw.execute("PRAGMA journal_mode = WAL")  # type: ignore[attr-defined]
-    except Exception as error:
+        raw.cursor().execute("PRAGMA journal_mode = WAL")
+    except OperationalError as error:
         if "locked" not in str(error):
             raise
     finally:

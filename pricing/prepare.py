@@ -90,8 +90,8 @@ def _refuse_a_foreign_file(connection: Connection, where: Place) -> None:
     table = connection.execute(text("SELECT name FROM sqlite_master WHERE type = 'table' LIMIT 1")).scalar()
     if table is not None:
         raise StoreUnusable(
-            f'{where.shown} is the database of another program (it has a table "{table}"); it was left as it is. '
-            "Name a new file for the prices."
+            f'{where.shown} is the database of another program (it has a table "{table}"); '
+            "it was left as it is. Name a new file for the prices."
         )
 
 

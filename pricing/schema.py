@@ -19,7 +19,21 @@ VERSION_TABLE = "planner_schema_version"
 
 INTEGER_FIELDS = frozenset({"term_months", "gpu_count", "gpu_mem_mib", "sample_n"})
 NEVER_NULL = frozenset(
-    {"kind", "provider", "item", "region", "contract", "unit", "currency", "observed_at", "source"}
+    {
+        "kind",
+        "provider",
+        "item",
+        "region",
+        "contract",
+        "unit",
+        "currency",
+        "observed_at",
+        "source",
+        "tax",
+        "availability",
+        "quality",
+        "components",
+    }
 )
 
 metadata = MetaData()

@@ -41,11 +41,6 @@ Filter = str | Collection[str] | None
 AsOf = date | datetime | None
 
 _COLUMNS = ", ".join(FIELDS)
-# The one order of "newer": what the source dates later; of two readings of the same instant, the one
-# fetched later (this is how a correction is made); then the hash, so that the answer never depends on the
-# order in which rows were appended.
-_NEWEST_FIRST = "observed_at DESC, coalesce(fetched_at, observed_at) DESC, observation_id DESC"
-_OLDEST_FIRST = "observed_at, coalesce(fetched_at, observed_at), observation_id"
 
 
 class PriceStore:
@@ -134,12 +129,12 @@ class PriceStore:
             contract=contract,
             condition=condition,
         )
+        until = "" if as_of is None else " AND n.observed_at <= :as_of"
         return self._offers(
-            f"SELECT {_COLUMNS} FROM ("
-            f"SELECT price_id, {_COLUMNS}, "
-            f"row_number() OVER (PARTITION BY price_id ORDER BY {_NEWEST_FIRST}) AS newness "
-            f"FROM observations WHERE quality <> 'suspect'{where}) AS ranked "
-            "WHERE newness = 1 ORDER BY kind, item, provider, region, contract, price_id",
+            f"SELECT {_COLUMNS} FROM observations AS o WHERE quality <> 'suspect'{where} AND NOT EXISTS ("
+            "SELECT 1 FROM observations AS n WHERE n.price_id = o.price_id AND n.quality <> 'suspect'"
+            f"{until} AND {_newness('n')} > {_newness('o')}) "
+            "ORDER BY kind, item, provider, region, contract, price_id",
             values,
         )
 
@@ -165,7 +160,8 @@ class PriceStore:
             condition=condition,
         )
         return self._offers(
-            f"SELECT {_COLUMNS} FROM observations WHERE 1 = 1{where} ORDER BY {_OLDEST_FIRST}", values
+            f"SELECT {_COLUMNS} FROM observations AS o WHERE 1 = 1{where} ORDER BY {_newness('o')[1:-1]}",
+            values,
         )
 
     def latest_by_item(self, kind: Filter = None, as_of: AsOf = None) -> dict[str, tuple[Offer, ...]]:
@@ -279,6 +275,15 @@ def _where(as_of: AsOf, **wanted: Filter) -> tuple[str, dict[str, str]]:
         values["as_of"] = format_time(end_of(as_of))
         clauses.append("observed_at <= :as_of")
     return "".join(f" AND {clause}" for clause in clauses), values
+
+
+def _newness(table: str) -> str:
+    """The one order of "newer", as SQL.
+
+    What the source dates later; of two readings of one instant, the one fetched later (this is how a
+    correction is made); then the hash, so that the answer never depends on the order of appending.
+    """
+    return f"({table}.observed_at, coalesce({table}.fetched_at, {table}.observed_at), {table}.observation_id)"
 
 
 def _by(as_of: AsOf) -> str:

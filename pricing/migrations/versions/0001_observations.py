@@ -9,11 +9,14 @@ revision = "0001"
 down_revision = None
 
 # Spelled out, not taken from offer.py: a migration must make the same table for ever.
-_TEXT_NOT_NULL = "price_id kind provider item region contract unit currency observed_at source"
+_TEXT_NOT_NULL = (
+    "price_id kind provider item region contract unit currency observed_at source tax availability quality "
+    "components"
+)
 _TEXT = (
-    "amount zone sku source_ref payment os tenancy condition amount_low amount_high upfront tax tax_rate "
-    "gpu_model gpu_form vcpu ram_gib local_ssd_gib net_gbps components availability checked_at valid_from "
-    "valid_to fetched_at quality reason raw_sha256 note"
+    "amount zone sku source_ref payment os tenancy condition amount_low amount_high upfront tax_rate "
+    "gpu_model gpu_form vcpu ram_gib local_ssd_gib net_gbps checked_at valid_from "
+    "valid_to fetched_at reason raw_sha256 note"
 )
 _INTEGER = "term_months gpu_count gpu_mem_mib sample_n"
 
