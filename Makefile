@@ -67,16 +67,18 @@ test-slow: $(VENV)/.installed-dev  ## The tests that take minutes: re-tracing, w
 	$(BIN)/python -m pytest -q -n 2 -m slow
 
 traces: $(VENV)/.installed-dev  ## Trace every workload of the zoo again (needs torch; long)
-	$(BIN)/python -m planner.models.tracing.ship
+	$(BIN)/python -m planner.models.workloads.compile_zoo
+	$(BIN)/python -m planner.models.workloads.make_traces
 
 profiles: $(VENV)/.installed-dev  ## Fit the efficiency curves again from the published measurements
-	$(BIN)/python -m planner.models.calibration.fit
+	$(BIN)/python -m planner.models.calibration.make_features
+	$(BIN)/python -m planner.models.calibration.fit --date $(shell date -u +%F)
 
 accuracy: $(VENV)/.installed-dev  ## Write README's table of predicted against published runs
 	$(BIN)/python tools/accuracy_tables.py README.md
 
 bench: $(VENV)/.installed-dev  ## CPU seconds and memory of the commands people wait for
-	$(BIN)/python tools/bench.py
+	$(BIN)/python tools/bench.py --traces
 
 help:  ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
