@@ -117,6 +117,8 @@ def library_config(builder: Builder, values: Mapping[str, Any]) -> Any:
     config = _transformers_class(builder.config_class, builder.config_class)(**values)
     if hasattr(config, "use_cache"):
         config.use_cache = False
+    if builder.recipe in ("seq2seq-lm", "speech-seq2seq") and not hasattr(config, "decoder_start_token_id"):
+        config.decoder_start_token_id = 0  # which token starts the target changes no shape
     config._attn_implementation = "sdpa" if builder.attention == "fused" else "eager"
     return config
 

@@ -15,7 +15,7 @@ _BOUNDS: tuple[tuple[re.Pattern[str], float, float, str], ...] = (
     (re.compile(r"(dropout|_pdrop|_prob|drop_rate|drop_path_rate)$"), 0, 1, "between 0 and 1"),
     (re.compile(r"type_vocab_size$"), 0, 1_000, "between 0 and 1,000"),
     (
-        re.compile(r"(^num_hidden_layers|^num_layers|n_layers?|_layers|^depth)$"),
+        re.compile(r"(^num_hidden_layers|^num_layers|n_layers?|_layers|^depths?)$"),
         0,
         2_000,
         "between 0 and 2,000",

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 
 from ..tracing import step_trace
@@ -100,25 +101,30 @@ def changed(workload: Workload, variants: Iterable[TraceVariant]) -> list[str]:
     return found
 
 
-def _make_named(identifier: str) -> tuple[str, int]:
-    return identifier, make(zoo.workload(identifier))
+def _make_named(identifier: str) -> int:
+    return make(zoo.workload(identifier))
 
 
-def main() -> None:
+def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("ids", nargs="*", help="workloads to trace (default: all)")
     parser.add_argument("--jobs", type=int, default=2, help="processes; each needs about 1 GiB")
     asked = parser.parse_args()
-    # The largest first, so that no process is left alone with one at the end.
     chosen = [zoo.workload(name) for name in asked.ids] or list(zoo.workloads())
-    chosen.sort(key=lambda workload: -workload.parameters)
-    total = 0
+    total, failed = 0, 0
     with ProcessPoolExecutor(asked.jobs) as pool:
-        for identifier, size in pool.map(_make_named, [workload.id for workload in chosen]):
-            total += size
-            print(f"{identifier}: {size / 1000:,.0f} kB", flush=True)
-    print(f"{len(chosen)} workloads, {total / 1e6:.1f} MB")
+        running = {pool.submit(_make_named, workload.id): workload.id for workload in chosen}
+        for done in as_completed(running):
+            error = done.exception()
+            if error is None:
+                total += done.result()
+                print(f"{running[done]}: {done.result() / 1000:,.0f} kB", flush=True)
+            else:
+                failed += 1
+                print(f"{running[done]}: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
+    print(f"{len(chosen) - failed} of {len(chosen)} workloads, {total / 1e6:.1f} MB")
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
