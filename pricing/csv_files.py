@@ -35,7 +35,8 @@ def read_offers(path: Path) -> tuple[Offer, ...]:
 
 def write_offers(path: Path, offers: Iterable[Offer]) -> int:
     """Write all fields of the offers, one a row; returns the number of rows."""
-    rows = [["" if value is None else value for value in offer.to_record()] for offer in offers]
+    empty = (None, "[]")
+    rows = [["" if value in empty else value for value in offer.to_record()] for offer in offers]
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(FIELDS)

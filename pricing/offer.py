@@ -367,7 +367,9 @@ _WRITE: dict[str, Any] = {
 
 def _canonical(value: object) -> object:
     if isinstance(value, Decimal):
-        return format(value.normalize(), "f")
+        # 21.957642 and 21.9576420000 are one figure. Not normalize(): that rounds to 28 digits.
+        text = format(value, "f")
+        return text.rstrip("0").rstrip(".") if "." in text else text
     if isinstance(value, datetime):
         return format_time(value)
     if isinstance(value, tuple):

@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 from collections import defaultdict
 from collections.abc import Collection, Iterable
+from dataclasses import replace
 from datetime import UTC, date, datetime, time
 from types import TracebackType
 from typing import Any
@@ -162,6 +163,30 @@ class PriceStore:
         return self._offers(
             f"SELECT {_COLUMNS} FROM observations AS o WHERE 1 = 1{where} ORDER BY {_newness('o')[1:-1]}",
             values,
+        )
+
+    def first_after(
+        self, as_of: date | datetime, *, item: Filter = None, kind: Filter = None
+    ) -> tuple[Offer, ...]:
+        """For each price that had not been observed by `as_of`: its first observation after it.
+
+        For looking back to a time from which some prices (parts, power) are not recorded: each row comes as
+        quality "estimated" with the reason, so that nobody takes it for what was known then.
+        """
+        end = end_of(as_of)
+        first: dict[str, Offer] = {}
+        for offer in self.history(item=item, kind=kind):
+            if offer.quality != "suspect":
+                first.setdefault(offer.price_id, offer)
+        return tuple(
+            replace(
+                offer,
+                quality="estimated",
+                reason=f"first observed on {offer.observed_at:%Y-%m-%d}, after {end:%Y-%m-%d}"
+                + (f"; {offer.reason}" if offer.reason else ""),
+            )
+            for offer in first.values()
+            if offer.observed_at > end
         )
 
     def latest_by_item(self, kind: Filter = None, as_of: AsOf = None) -> dict[str, tuple[Offer, ...]]:
