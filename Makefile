@@ -19,7 +19,7 @@ endif
 
 .DEFAULT_GOAL := check
 .NOTPARALLEL:
-.PHONY: check optimize venv install format lint types test test-slow traces profiles accuracy bench help clean
+.PHONY: check optimize venv install format lint types test test-slow traces profiles accuracy readme bench help clean
 
 check: format lint types pytest  ## Format, lint, type-check, test (what bare `make` does)
 
@@ -76,6 +76,9 @@ profiles: $(VENV)/.installed-dev  ## Fit the efficiency curves again from the pu
 
 accuracy: $(VENV)/.installed-dev  ## Write README's table of predicted against published runs
 	$(BIN)/python tools/accuracy_tables.py README.md
+
+readme: $(VENV)/.installed-dev  ## Run every command README shows and write its output again
+	$(BIN)/python tools/readme.py README.md
 
 bench: $(VENV)/.installed-dev  ## CPU seconds and memory of the commands people wait for
 	$(BIN)/python tools/bench.py --traces
