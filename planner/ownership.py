@@ -22,6 +22,7 @@ _RESALE_WINDOW = timedelta(days=3 * 365)
 _FEWEST_USED_PRICES = 3
 _SHORTEST_SERIES = timedelta(days=180)
 _WATTS_PER_KW = Decimal(1000)
+_DAYS_PER_YEAR = 365
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +81,9 @@ def gpu_price(rig: Rig, parts: Sequence[PartPrice]) -> Decimal:
 
 def rig_decay(rig: Rig, terms: Terms) -> Decay:
     """The decay of a whole rig: that of its cards, which are most of its value."""
-    return decay_of(rig.gpu, terms)
+    if rig.gpu not in terms.decays:
+        terms.decays[rig.gpu] = decay_of(rig.gpu, terms)
+    return terms.decays[rig.gpu]
 
 
 def decay_of(item: str, terms: Terms) -> Decay:
@@ -99,8 +102,12 @@ def decay_of(item: str, terms: Terms) -> Decay:
     spread = sum((y - mean_year) ** 2 for y in years)
     slope = sum((y - mean_year) * (value - mean_log) for y, value in zip(years, logs, strict=True)) / spread
     fitted = money.quantity(max(Decimal(0), -slope), Decimal("0.001"))
+    # A fit to a few monthly means says little about the next years: it keeps the assumed width around it.
+    width = terms.assume.figure("resale_decay_per_year")
     return Decay(
         fitted,
+        max(Decimal(0), fitted + width.low - width.value),
+        fitted + width.high - width.value,
         f"fitted to {len(series)} used prices of {item}, {series[0][0]:%Y-%m} to {series[-1][0]:%Y-%m}",
     )
 
@@ -108,7 +115,8 @@ def decay_of(item: str, terms: Terms) -> Decay:
 def value_at_hand(rig: Rig, parts: Sequence[PartPrice], decay: Decay, terms: Terms) -> tuple[Decimal, str]:
     """What one rig at hand would fetch today, less selling cost, and how that came about. [currency]
 
-    Used prices of its cards where stored; all else loses by `decay` over the assumed age.
+    Used prices of its cards where stored, aged by `decay` since they were seen; all else loses by `decay` over
+    the assumed age.
     """
     aged = tco.resale_value(Decimal(1), decay.per_year, terms.assume["own_age_years"])
     kept = 1 - terms.assume["selling_cost_share"]
@@ -116,7 +124,11 @@ def value_at_hand(rig: Rig, parts: Sequence[PartPrice], decay: Decay, terms: Ter
     told = []
     for part in parts:
         used = terms.market.retail(part.item, used=True)
-        one = part.quote.unit_price * aged if used is None else used.unit_price
+        if used is None:
+            one = part.quote.unit_price * aged
+        else:
+            since = Decimal(used.used.age_days) / _DAYS_PER_YEAR
+            one = tco.resale_value(used.unit_price, decay.per_year, since)
         total += part.quantity * one
         if used is not None:
             told.append(f"{part.item} used {money.text(used.unit_price)} ({used.offer.observed_at:%Y-%m})")
@@ -133,6 +145,8 @@ def residual_value(purchase: Decimal, decay_per_year: Decimal, years: Decimal, t
 def resale_risk(decay: Decay, amount_at: Callable[[Decimal], Decimal], *, with_hours: bool = True) -> Risk:
     """How a line moves when the resale value falls slower or faster. amount_at: the line at a decay."""
     central = amount_at(decay.per_year)
+    if central == 0:
+        return Risk(with_hours)
     low, high = float(amount_at(decay.low) / central), float(amount_at(decay.high) / central)
     return Risk(with_hours, "resale", low, high)
 

@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     from .models.hardware.catalogue import Rig
 
 _MONTHS_PER_YEAR = 12
+# Seconds are a repeating decimal of an hour: this step of 4 ns keeps 1,200 s × 21.96 at 7.32 to ten digits.
+_BILLED_STEP = Decimal("0.000000000001")
 
 
 class PurchaseModel(Protocol):
@@ -347,7 +349,7 @@ def _rented(
 
     quote = _quote(model, sale)
     machine, count = variant.machine, variant.count
-    billed = billed_hours(machine.provider, paid)
+    billed = money.quantity(billed_hours(machine.provider, paid), _BILLED_STEP)
     by_gpu = quote.offer.unit == "gpu_hour"
     units = count * machine.gpu_count if by_gpu else count
     said = f"{paid:f} h" if billed == paid else f"{paid:f} h, billed as {billed:f}"

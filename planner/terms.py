@@ -16,7 +16,7 @@ from .spot import ExpectedRun
 
 if TYPE_CHECKING:
     from .own_rigs import OwnRate
-    from .ownership import PartPrice
+    from .ownership import Decay, PartPrice
 
 # One random number of the simulation per factor, shared by every line and option that it moves.
 Factor = Literal["electricity", "spot price", "resale"]
@@ -24,7 +24,7 @@ Factor = Literal["electricity", "spot price", "resale"]
 
 @dataclass(frozen=True, slots=True)
 class Tariff:
-    """Electricity. price: per kWh, in the plan's currency. used: the stored row, None where the user gave it."""
+    """Electricity. price: per kWh, in the plan's currency. used: the stored row; None for the user's figure."""
 
     price: Decimal
     source: str
@@ -59,6 +59,7 @@ class Terms:
     regions: where to rent; empty for anywhere. own_rates: machine id -> the user's own all-in rate.
     at_hand: how many of each rig the user owns. tariff: None where no electricity price is known.
     priced_parts: bills of materials already priced, by rig; None where a part has no price.
+    decays: of resale values already looked up, by card.
     """
 
     market: Market
@@ -72,6 +73,7 @@ class Terms:
     at_hand: Mapping[str, int] = field(default_factory=dict)
     own_rates: Mapping[str, OwnRate] = field(default_factory=dict)
     priced_parts: dict[str, tuple[PartPrice, ...] | None] = field(default_factory=dict)
+    decays: dict[str, Decay] = field(default_factory=dict)
 
     @property
     def currency(self) -> str:

@@ -166,9 +166,13 @@ def test_c32_both_limits_together_name_the_cheapest_in_time() -> None:
 
 
 def test_c34_billing_granularity_decides_which_is_cheaper() -> None:
-    third = ExactEstimator(1 / 3)
-    by_second = plan([machine("A")], [offer("A", "21.96")], estimator=third).options[0]
-    assert round(by_second.cost.p50, 2) == Decimal("7.32")
+    """20 minutes: by the second on "aws", by whole hours at a seller whose rule nobody has written down."""
+    offers = [offer("A", "21.96"), offer("B", "9.00", provider="somebody")]
+    answer = plan([machine("A"), machine("B", provider="somebody")], offers, hours=1 / 3)
+    assert [(o.hardware, round(o.cost.p50, 6)) for o in answer.options] == [
+        ("A", Decimal("7.32")),
+        ("B", Decimal("9.00")),
+    ]
 
 
 def test_own_rigs_cost_power_upkeep_and_forgone_resale_and_buying_costs_the_parts() -> None:
