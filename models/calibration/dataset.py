@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from .. import scaling
 from ..hardware.catalogue import gpu as find_gpu
-from ..precision import peak_flops, unit_of
 from . import physics
 from .achieved import achieved
 from .features import features_of
 from .profile import Floats
 from .rows import Row
+from .sheet import CardRow, card_row
 
 Ints = NDArray[np.int64]
 
@@ -43,8 +43,6 @@ LABELS = (
     "link",
     "strategy",
 )
-# bf16 and fp16 are one class; half on fp32 units is one of its own.
-_PRECISION_CLASS = {"fp32": "fp32", "tf32": "tf32", "half": "half", "half_on_fp32": "half_on_fp32"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,14 +106,23 @@ def table_of(rows: Sequence[Row]) -> Table:
     )
 
 
+def specs_of(sheet: CardRow) -> list[float]:
+    """The first of SPECS: those that depend on the precision's units."""
+    log_rate = np.log(sheet.rate_flops)
+    return [
+        log_rate,
+        np.log(sheet.bandwidth),
+        np.log(sheet.sm_clock),
+        np.log(sheet.watts) - 0.5 * log_rate,
+        np.log(sheet.l2_bytes),
+    ]
+
+
 def _columns(row: Row) -> dict[str, object]:
     assert row.recipe is not None
     recipe = row.recipe
     card = find_gpu(row.gpu)
-    unit = unit_of(card, row.precision)
-    peak = peak_flops(card, row.precision)
-    rates = achieved()[card.id].flops
-    rate = rates.get(unit.removesuffix("_on_fp32") if unit != "half_on_fp32" else "fp32", peak)
+    sheet = card_row(card, row.precision, achieved()[card.id].flops)
     shard = 1.0 / row.gpu_count if scaling.shards_optimizer(row.strategy) else 1.0
     work = features_of(recipe, shard)
     sent = scaling.exchange(
@@ -130,23 +137,17 @@ def _columns(row: Row) -> dict[str, object]:
     )
     samples = work.samples * row.gpu_count
     seconds = samples / (row.throughput * row.samples_per_unit) if row.throughput else np.nan
-    sm_clock = card.sm_count * card.boost_clock_hz
-    log_power = np.log(min(3.0, 0.45 * card.tdp_watts / (peak / 1e12))) if unit in ("tf32", "half") else 0.0
     recipe_model = f"{recipe.id} {recipe.model}"
-    precision = _PRECISION_CLASS[unit]
+    precision = sheet.unit
     return {
         "flops": work.flops,
         "bytes": work.bytes,
         "launches": work.launches,
         "samples": samples,
-        "peak_flops": peak,
+        "peak_flops": sheet.peak_flops,
         "year": row.year,
         "specs": [
-            np.log(rate),
-            np.log(card.bandwidth_bytes_per_second),
-            np.log(sm_clock),
-            np.log(card.tdp_watts) - 0.5 * np.log(rate),
-            np.log(card.l2_bytes),
+            *specs_of(sheet),
             float(card.year),
             float(card.product_class == "geforce"),
         ],
@@ -155,12 +156,12 @@ def _columns(row: Row) -> dict[str, object]:
         "gpu_count": float(row.gpu_count),
         "volume": sent.bytes,
         "link_bandwidth": sent.bandwidth_bytes_per_second,
-        "bandwidth": card.bandwidth_bytes_per_second,
-        "rate_flops": rate,
-        "l2_bytes": float(card.l2_bytes),
-        "sm_clock": sm_clock,
-        "log_power": log_power,
-        "unit": physics.UNITS.index(unit),
+        "bandwidth": sheet.bandwidth,
+        "rate_flops": sheet.rate_flops,
+        "l2_bytes": sheet.l2_bytes,
+        "sm_clock": sheet.sm_clock,
+        "log_power": sheet.log_power,
+        "unit": sheet.unit_index,
         "labels": {
             "precision": precision,
             "architecture": card.architecture,

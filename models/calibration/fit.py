@@ -19,6 +19,7 @@ import numpy as np
 from . import residual, vector
 from .dataset import Ints, Table
 from .physics import Sheet
+from .posterior import Model, Posterior
 from .profile import Floats
 
 WEIGHTS = {"gpu": 0.5, "family": 0.3, "one": 0.1}
@@ -29,7 +30,7 @@ OUTLIER_Z = 2.5
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """A fitted vector, and how much each row's noise variance was inflated."""
+    """A fitted vector, and how much each row's noise variance was inflated. [1]"""
 
     vector: Floats
     inflation: Floats
@@ -37,14 +38,17 @@ class Fit:
 
 
 def fit(table: Table, start: Floats | None = None, iterations: int = ITERATIONS) -> Fit:
-    """Fit to measured one-GPU rows."""
+    """Fit to measured one-GPU rows.
+
+    Outliers of the first round are damped in the second.
+    """
     where = vector.layout()
-    inflation = np.ones(len(table))
-    first = _minimise(table, where.centre if start is None else start, inflation, iterations)
-    z = _left_one_out_z(table, first[0], inflation)
+    even = np.ones(len(table))
+    first, _ = _minimise(table, where.centre if start is None else start, even, iterations)
+    z = Posterior(Model(first), table, even).left_one_out_z()
     inflation = np.maximum(1.0, (np.abs(z) / OUTLIER_Z) ** 2)
-    second = _minimise(table, first[0], inflation, iterations)
-    return Fit(second[0], inflation, second[1])
+    second, value = _minimise(table, first, inflation, iterations)
+    return Fit(second, inflation, value)
 
 
 def _minimise(
@@ -136,16 +140,6 @@ def _student(error: Any, variance: Any) -> Any:
     import torch
 
     return -0.5 * torch.log(variance) - 0.5 * (DEGREES + 1) * torch.log1p(error**2 / variance / DEGREES)
-
-
-def _left_one_out_z(table: Table, v: Floats, inflation: Floats) -> Floats:
-    import torch
-
-    with torch.no_grad():
-        r, k = _Problem(table, inflation).system(torch.tensor(v))
-        inverse = torch.linalg.inv(k)
-        z: Floats = ((inverse @ r) / torch.diagonal(inverse).sqrt()).numpy()
-    return z
 
 
 def _blocks(labels: Any) -> list[Any]:

@@ -22,7 +22,8 @@ MASKED_SHARE = 0.15
 
 @dataclass(frozen=True, slots=True)
 class DecoderShape:
-    """One decoder-only language model. kind: "gpt2", "mpt", "qwen" or "neox"."""
+    """One decoder-only language model. kind: "gpt2" (GELU spelled out in eight ops),
+    "gpt2-fused" (one op), "mpt", "qwen" or "neox"."""
 
     kind: str
     width: int
@@ -34,8 +35,8 @@ class DecoderShape:
 
 # Sources: model cards and configs of the published checkpoints; llm-foundry scripts/train/yamls/pretrain.
 DECODERS: Mapping[str, DecoderShape] = {
-    "gpt2-124m": DecoderShape("gpt2", 768, 12, 12, 3072, 50257),
-    "gpt-126m-megatron": DecoderShape("gpt2", 768, 12, 12, 3072, 51200),
+    "gpt2-124m": DecoderShape("gpt2-fused", 768, 12, 12, 3072, 50257),
+    "gpt-126m-megatron": DecoderShape("gpt2-fused", 768, 12, 12, 3072, 51200),
     "gpt2-large": DecoderShape("gpt2", 1280, 36, 20, 5120, 50257),
     "gpt3-xl-1.3b": DecoderShape("gpt2", 2048, 24, 16, 8192, 50257),
     "gpt3-2.7b": DecoderShape("gpt2", 2560, 32, 32, 10240, 50257),
@@ -173,15 +174,15 @@ def _decoder(model: str, size: int, depth: int) -> TrainingTask:
     shape = DECODERS[model]
 
     def inputs(batch: int) -> Mapping[str, Tensor]:
-        if shape.kind == "mpt":
+        if shape.kind in ("mpt", "qwen"):
             return {"tokens": _ids(batch, size), "next_tokens": _ids(batch, size)}
         return {"input_ids": _ids(batch, size), "labels": _ids(batch, size)}
 
-    def mpt_loss(module: Any, given: Mapping[str, Tensor]) -> Tensor:
+    def plain_loss(module: Any, given: Mapping[str, Tensor]) -> Tensor:
         loss: Tensor = module.loss(given)
         return loss
 
-    loss = mpt_loss if shape.kind == "mpt" else _own_loss
+    loss = plain_loss if shape.kind in ("mpt", "qwen") else _own_loss
     return _task(model, lambda: _decoder_module(shape, size, depth), inputs, loss, size)
 
 
@@ -189,11 +190,14 @@ def _decoder_module(shape: DecoderShape, size: int, depth: int) -> nn.Module:
     import transformers
 
     from ..workloads.modules.mpt import Mpt
+    from .reference_networks.qwen import Qwen
 
-    attention = {"attn_implementation": "sdpa", "use_cache": False}
     if shape.kind == "mpt":
         return Mpt(shape.vocabulary, shape.width, shape.heads, depth, size, "learned", False)
-    if shape.kind == "gpt2":
+    if shape.kind == "qwen":
+        return Qwen(shape.width, shape.heads, shape.inner, depth, shape.vocabulary)
+    attention = {"attn_implementation": "sdpa", "use_cache": False}
+    if shape.kind.startswith("gpt2"):
         return transformers.GPT2LMHeadModel(
             transformers.GPT2Config(
                 n_embd=shape.width,
@@ -202,23 +206,21 @@ def _decoder_module(shape: DecoderShape, size: int, depth: int) -> nn.Module:
                 n_inner=shape.inner,
                 vocab_size=shape.vocabulary,
                 n_positions=max(1024, size),
+                activation_function="gelu_new" if shape.kind == "gpt2" else "gelu",
                 **attention,
             )
         )
-    common = {
-        "hidden_size": shape.width,
-        "num_hidden_layers": depth,
-        "num_attention_heads": shape.heads,
-        "intermediate_size": shape.inner,
-        "vocab_size": shape.vocabulary,
-        "tie_word_embeddings": False,
-        "max_position_embeddings": max(8192, size),
-        **attention,
-    }
-    if shape.kind == "neox":
-        return transformers.GPTNeoXForCausalLM(transformers.GPTNeoXConfig(**common))
-    return transformers.Qwen2ForCausalLM(
-        transformers.Qwen2Config(num_key_value_heads=shape.heads, **common)
+    return transformers.GPTNeoXForCausalLM(
+        transformers.GPTNeoXConfig(
+            hidden_size=shape.width,
+            num_hidden_layers=depth,
+            num_attention_heads=shape.heads,
+            intermediate_size=shape.inner,
+            vocab_size=shape.vocabulary,
+            tie_word_embeddings=False,
+            max_position_embeddings=max(8192, size),
+            **attention,
+        )
     )
 
 

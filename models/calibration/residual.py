@@ -37,6 +37,7 @@ SHAPES: Mapping[str, float] = {
     "b_year": 0.15,
     "b_family": 0.04,
     "host": 0.09,
+    "framework": 0.2,
     "o_recipe": 0.07,
     "o_recipe_model": 0.054,
     "o_recipe_model_size": 0.045,
@@ -146,19 +147,33 @@ def offset_kernel(h: Hyper, p: Pairs, xp: Any) -> Array:
 
 
 def host_kernel(h: Hyper, p: Pairs) -> Array:
-    """Hosts launch at their own pace; felt by the launch shares, (A, B)."""
-    return h.named["host"] ** 2 * p.same["host"]
+    """Hosts, and the frameworks of recipes, launch at their own pace; felt by launch shares, (A, B)."""
+    n, same = h.named, p.same
+    return n["host"] ** 2 * same["host"] + n["framework"] ** 2 * same["recipe"]
+
+
+def joined(
+    h: Hyper, alike: Array, pace: Array, offsets: Array, shares_a: Array, shares_b: Array
+) -> Array:
+    """Prior covariance of log steps without noise from its three kernels, (A, B)."""
+    at = physics.LAUNCH_GROUP
+    launch = shares_a[:, at, None] * shares_b[None, :, at]
+    return alike * ((shares_a * h.classes**2) @ shares_b.T) + launch * pace + offsets
 
 
 def covariance(h: Hyper, p: Pairs, shares_a: Array, shares_b: Array, xp: Any) -> Array:
     """Prior covariance of log steps without noise, (A, B). shares: (rows, groups)."""
-    weighted = shares_a * h.classes**2
-    launch = shares_a[:, physics.LAUNCH_GROUP, None] * shares_b[None, :, physics.LAUNCH_GROUP]
-    return (
-        class_kernel(h, p, xp) * (weighted @ shares_b.T)
-        + launch * host_kernel(h, p)
-        + offset_kernel(h, p, xp)
-    )
+    alike, pace, offsets = class_kernel(h, p, xp), host_kernel(h, p), offset_kernel(h, p, xp)
+    return joined(h, alike, pace, offsets, shares_a, shares_b)
+
+
+def own_variance(h: Hyper, shares: Array) -> Array:
+    """The diagonal of `covariance` of rows with themselves, (N,)."""
+    class_like = sum(value**2 for name, value in h.named.items() if name.startswith("b_"))
+    offsets = sum(value**2 for name, value in h.named.items() if name.startswith("o_"))
+    pace = h.named["host"] ** 2 + h.named["framework"] ** 2
+    host = pace * shares[:, physics.LAUNCH_GROUP] ** 2
+    return class_like * ((shares * h.classes) ** 2).sum(1) + host + offsets
 
 
 def noise_names(table: Table) -> list[str]:
