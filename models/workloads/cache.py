@@ -6,6 +6,7 @@ file that does not read back is made again, never an error.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import gzip
 import hashlib
@@ -13,7 +14,6 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import asdict
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -69,7 +69,8 @@ def write(name: str, body: Any) -> None:
         partial.write_bytes(gzip.compress(json.dumps(body, separators=(",", ":")).encode(), mtime=0))
         partial.replace(path)
     except OSError:  # read-only home, full disk: the answer stands, the next one is traced again
-        partial.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            partial.unlink()
 
 
 def _path(name: str) -> Path:
@@ -79,6 +80,8 @@ def _path(name: str) -> Path:
 @functools.cache
 def versions() -> dict[str, str]:
     """Versions of the libraries a trace depends on, without importing them; "" where one is missing."""
+    from importlib import metadata  # 20 ms, and a plan from shipped traces never asks
+
     found: dict[str, str] = {}
     for name in ("torch", "transformers"):
         try:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import datetime
 import json
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -51,6 +50,8 @@ def compile_records(folder: Path = DATA) -> dict[str, Any]:
 
 def read_record(path: Path) -> dict[str, Any]:
     """One data file with its dates as text. Raises BadData naming the file."""
+    import tomllib
+
     try:
         body = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:

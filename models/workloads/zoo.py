@@ -11,15 +11,16 @@ from __future__ import annotations
 
 import functools
 import json
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from ..errors import BadData, UnknownName
-from .building import task
 from .compile_zoo import COMPILED, spelling
-from .configs import from_config
-from .factories import from_factory
 from .records import Builder, ReferenceRun, Workload, from_record
 from .store import prepare, summary, trace, variant_of
+
+if TYPE_CHECKING:
+    from ..tracing.task import TrainingTask
 
 __all__ = [
     "Builder",
@@ -69,6 +70,42 @@ def names() -> tuple[str, ...]:
     for identifier, record in _compiled()["workloads"].items():
         found += [identifier, *record.get("aliases", ())]
     return tuple(found)
+
+
+def from_config(path: str | Path) -> Workload:
+    """Any transformers configuration as a workload; see `configs.from_config`."""
+    from . import configs
+
+    return configs.from_config(path)
+
+
+def from_factory(
+    spec: str,
+    *,
+    input_shape: str | None = None,
+    vocab_size: int | None = None,
+    optimizer: str = "adamw-foreach",
+    directory: str | Path | None = None,
+    time_limit_seconds: float = 300.0,
+) -> Workload:
+    """A function of yours as a workload; see `factories.from_factory`."""
+    from . import factories
+
+    return factories.from_factory(
+        spec,
+        input_shape=input_shape,
+        vocab_size=vocab_size,
+        optimizer=optimizer,
+        directory=directory,
+        time_limit_seconds=time_limit_seconds,
+    )
+
+
+def task(workload: Workload, size: int | None = None) -> TrainingTask:
+    """What the tracer runs for that workload; see `building.task`."""
+    from . import building
+
+    return building.task(workload, size)
 
 
 @functools.cache

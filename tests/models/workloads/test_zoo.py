@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from planner.models.errors import BadData, UnknownName
-from planner.models.workloads import compile_zoo, records, zoo
+from planner.models.errors import BadConfig, BadData, UnknownName
+from planner.models.workloads import building, compile_zoo, records, zoo
 
 EVERY = zoo.workloads()
 
@@ -43,6 +43,58 @@ def test_an_unknown_name_is_refused_with_the_nearest() -> None:
 )
 def test_c12_a_tied_head_is_counted_once_and_an_untied_one_twice(identifier: str, parameters: int) -> None:
     assert zoo.workload(identifier).parameters == parameters
+
+
+@pytest.mark.parametrize("workload", EVERY, ids=lambda w: w.id)
+def test_published_counts_are_exact(workload: records.Workload) -> None:
+    """C12, C13, C15 among them: tied heads once, all experts, key and value heads where they belong."""
+    builder = workload.builder
+    plain = building.build_module(builder, builder.model_class, workload.id)
+    assert building.count_parameters(plain) == workload.parameters
+    trained = building.build_module(builder, builder.task_class, workload.id, workload.default_size)
+    assert building.count_parameters(trained) == workload.trained_parameters
+
+
+@pytest.mark.parametrize("workload", EVERY, ids=lambda w: w.id)
+def test_a_module_can_do_what_its_data_file_says(workload: records.Workload) -> None:
+    builder = workload.builder
+    module = building.build_module(builder, builder.task_class, workload.id)
+    able = hasattr(module, "gradient_checkpointing_enable")
+    if builder.route == "transformers":
+        able = type(module).supports_gradient_checkpointing
+        assert (builder.attention == "fused") <= type(module)._supports_sdpa
+    assert builder.activation_checkpointing <= able
+
+
+@pytest.mark.parametrize(
+    ("identifier", "parameters"),
+    [
+        ("bert-base", 109_482_240),
+        ("bert-large", 335_141_888),
+        ("llama-3.1-8b", 8_030_261_248),
+        ("mixtral-8x7b", 46_702_792_704),
+        ("resnet50", 25_557_032),
+        ("resnet152", 60_192_808),
+        ("vit-base", 86_567_656),
+        ("llama-3.1-70b", 70_553_706_496),
+    ],
+)
+def test_well_known_counts(identifier: str, parameters: int) -> None:
+    """C13 (mixtral) and C15 (llama 3) by name; the data files could be wrong together with the modules."""
+    assert zoo.workload(identifier).parameters == parameters
+
+
+@pytest.mark.parametrize(
+    ("identifier", "size", "complaint"),
+    [
+        ("bert-base", 513, "its position table ends at 512 tokens, not 513"),
+        ("bert-base", -4, "a size of -4 is not positive"),
+        ("mlp-mnist", 28, "takes no sequence length or image size"),
+    ],
+)
+def test_a_size_the_workload_cannot_have_is_refused(identifier: str, size: int, complaint: str) -> None:
+    with pytest.raises(BadConfig, match=complaint):
+        zoo.task(zoo.workload(identifier), size)
 
 
 def test_the_reference_run_of_bert_is_squad() -> None:
