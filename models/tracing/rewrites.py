@@ -32,6 +32,7 @@ class CudaChoices:
         self.recorder = recorder
         self.fused_dropout = fused_dropout
         self.applied: set[str] = set()
+        self.checkpointed = False
         self._autocast: Autocast | None = None
         self._original_checkpoint: Callable[..., Any] = torch.utils.checkpoint.checkpoint
 
@@ -90,6 +91,7 @@ class CudaChoices:
     def checkpoint(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """torch.utils.checkpoint, non-reentrant, whose recomputation runs under autocast again."""
         self.applied.add("activation checkpointing: non-reentrant, autocast re-entered on recomputation")
+        self.checkpointed = True
         kwargs.update(use_reentrant=False, preserve_rng_state=False)
         if self._autocast is not None:
             kwargs["context_fn"] = lambda: (

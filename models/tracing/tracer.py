@@ -67,6 +67,8 @@ def trace_task(
                 recorder.start()
                 gradient_bytes = _step(task, model, optimizer, batch, recorder, choices)
                 recordings.append(recorder.stop())
+    if variant.activation_checkpointing and not choices.checkpointed:
+        raise BadConfig(f"{type(model).__name__} never calls torch.utils.checkpoint: nothing to recompute")
     notes = [*task.notes]
     if recorder.scalars_answered:
         notes.append(SCALAR_POLICY)
