@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from planner.reports.look import NARROW, Look
 from planner.reports.tabular import plain
+
+_FIGURE = re.compile(r"-?[\d,]+(\.\d+)?( %)?$")
 
 _UNBOUNDED = 100_000
 """Columns of a pipe: more than any row has."""
@@ -108,5 +111,6 @@ def sentence(text: str, look: Look) -> str:
 
 
 def _numbers(rows: Sequence[Mapping[str, Any]], key: str) -> bool:
+    """Whether a column holds numbers alone, or text that reads as numbers."""
     values = [row.get(key) for row in rows if row.get(key) is not None]
-    return bool(values) and not any(isinstance(value, str | bool) for value in values)
+    return bool(values) and all(_FIGURE.match(plain(value)) for value in values)

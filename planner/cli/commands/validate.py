@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,17 +10,13 @@ import typer
 
 from planner.cli.answering import answers
 from planner.cli.commands import COMMANDS
-from planner.cli.output import Answer
+from planner.cli.output import Answer, destination, write_whole
 
 app = typer.Typer(help=COMMANDS["validate"].summary, no_args_is_help=True, add_completion=False)
 
-File = Annotated[Path, typer.Argument(metavar="FILE.csv", help="Measured runs, one a row.")]
+File = Annotated[str, typer.Argument(metavar="FILE.csv", help="Measured runs, one a row.")]
 Rows = Annotated[
     str | None, typer.Option("--rows", metavar="OUT.csv", help="Write each row with its prediction.")
-]
-LeaveOut = Annotated[
-    str | None,
-    typer.Option(metavar="gpu|family|host|source", help="Predict each group from a fit made without it."),
 ]
 
 
@@ -30,39 +27,71 @@ def validate() -> None:
 
 @app.command()
 @answers
-def throughput(file: File, rows: Rows = None, leave_out: LeaveOut = None) -> Answer:
+def throughput(
+    file: File,
+    rows: Rows = None,
+    leave_out: Annotated[
+        str | None,
+        typer.Option(metavar="gpu|family|host|source", help="Predict each group from a fit made without it."),
+    ] = None,
+    nested: Annotated[
+        bool, typer.Option("--nested", help="Refit all else without the group as well.")
+    ] = False,
+) -> Answer:
     """Errors of predicted training throughput, by GPU, workload and precision.
 
-    A row is predicted without looking at what was measured; what cannot be predicted is counted with
-    its reason.
+    A row is predicted without looking at what was measured; what cannot be
+    predicted is counted with its reason.
 
     Example: planner validate throughput measured.csv --rows predicted.csv
     """
     from planner.models.validation import validate_throughput
 
-    options: dict[str, Any] = {} if leave_out is None else {"leave_out": leave_out}
-    return _scored("throughput", validate_throughput(_there(file), **options), rows)
+    options = {"leave_out": leave_out, "nested": nested or None}
+    return _answer("throughput", validate_throughput, file, rows, options)
 
 
 @app.command()
 @answers
-def memory(file: File, rows: Rows = None) -> Answer:
-    """Errors of predicted memory peaks: allocated, reserved, what fits and what does not.
+def memory(
+    file: File,
+    rows: Rows = None,
+    leave_out: Annotated[
+        str | None, typer.Option(metavar="source", help="Leave out what was read off a row's own source.")
+    ] = None,
+) -> Answer:
+    """Errors of predicted memory peaks: allocated, reserved, what fits.
 
     Example: planner validate memory measured.csv
     """
     from planner.models.validation_memory import validate_memory
 
-    return _scored("memory", validate_memory(_there(file)), rows)
+    return _answer("memory", validate_memory, file, rows, {"leave_out": leave_out})
 
 
-def _there(file: Path) -> Path:
-    if not file.is_file():
-        from planner.errors import UsageError
+def _answer(
+    kind: str, validate: Callable[..., Any], file: str, rows_file: str | None, options: dict[str, Any]
+) -> Answer:
+    from planner.errors import UsageError
+    from planner.models.errors import BadData
+    from planner.reports.tabular import to_csv
+    from planner.reports.validation_page import group_rows, validation_page
 
+    if not Path(file).is_file():
         raise UsageError(f'there is no file "{file}"')
-    return file
-
-
-def _scored(kind: str, found: Any, rows_file: str | None) -> Answer:
-    raise NotImplementedError(kind, found, rows_file)
+    out = None if rows_file is None else destination("csv", rows_file, yes=True).file
+    try:
+        report = validate(Path(file), **{key: value for key, value in options.items() if value is not None})
+    except BadData as error:
+        raise UsageError(str(error)) from error
+    document = {"schema_version": "1.0", "kind": f"validate_{kind}", **report.to_json()}
+    if out is not None:
+        write_whole(out, to_csv(report.rows()))
+    rows = group_rows(document)
+    return Answer(
+        document=document,
+        items=rows,
+        rows=rows,
+        table=lambda look: validation_page(document, look),
+        title=f"Predicted against measured: {kind}",
+    )

@@ -1,0 +1,112 @@
+from __future__ import annotations
+
+import csv
+import json
+import sys
+import types
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from planner.models.errors import BadData
+
+Planner = Callable[..., Any]
+
+
+class Report:
+    """As much of a validation report as the command reads."""
+
+    def to_json(self) -> dict[str, Any]:
+        figures = {
+            "scored": 2,
+            "median_ape": 0.073,
+            "mean_ape": 0.1,
+            "p90_ape": 0.2,
+            "interval_coverage": 0.9,
+            "median_band_width": 0.15,
+        }
+        return {
+            "rows": 3,
+            **figures,
+            "not_covered": {"precision not stated": 1},
+            "groups": {"a100": figures},
+            "by_kind": {},
+            "baselines": {"datasheet": {**figures, "median_ape": 0.5}},
+        }
+
+    def rows(self) -> list[dict[str, str]]:
+        return [{"model": "bert-base", "predicted": "1.5", "note": "=1+1"}]
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Answers both validations with the report above; what they were asked is in the list."""
+    calls: list[Any] = []
+
+    def validate(file: Path, **options: Any) -> Report:
+        calls.append((file, options))
+        return Report()
+
+    for name, function in (("validation", "validate_throughput"), ("validation_memory", "validate_memory")):
+        module = types.ModuleType(name)
+        setattr(module, function, validate)
+        monkeypatch.setitem(sys.modules, f"planner.models.{name}", module)
+    return calls
+
+
+@pytest.fixture
+def measured(tmp_path: Path) -> Path:
+    file = tmp_path / "measured.csv"
+    file.write_text("model\nbert-base\n")
+    return file
+
+
+def test_the_document_holds_what_the_report_holds(planner: Planner, asked: list[Any], measured: Path) -> None:
+    said = planner("validate", "throughput", str(measured), "--format", "json")
+    assert said.code == 0
+    assert Report().to_json().items() <= json.loads(said.out).items()
+    assert asked == [(measured, {})]
+
+
+def test_options_reach_the_validation(planner: Planner, asked: list[Any], measured: Path) -> None:
+    planner("validate", "throughput", str(measured), "--leave-out", "gpu", "--nested")
+    planner("validate", "memory", str(measured), "--leave-out", "source")
+    assert [options for _, options in asked] == [
+        {"leave_out": "gpu", "nested": True},
+        {"leave_out": "source"},
+    ]
+
+
+def test_the_page_shows_errors_in_percent_and_what_was_not_covered(
+    planner: Planner, asked: list[Any], measured: Path
+) -> None:
+    out = planner("validate", "memory", str(measured)).out
+    assert "2 of 3 rows scored" in out
+    assert "7.3 %" in out
+    assert "1 precision not stated" in out
+
+
+def test_each_row_is_written_with_its_prediction(
+    planner: Planner, asked: list[Any], measured: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "rows.csv"
+    assert planner("validate", "memory", str(measured), "--rows", str(out)).code == 0
+    with out.open(newline="") as file:
+        assert list(csv.DictReader(file)) == [{"model": "bert-base", "predicted": "1.5", "note": "'=1+1"}]
+
+
+def test_a_file_that_is_not_there_or_does_not_read_is_refused(
+    planner: Planner, asked: list[Any], measured: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = planner("validate", "memory", str(measured) + ".gone")
+    assert (said.code, asked) == (2, [])
+    assert "there is no file" in said.err
+
+    def broken(file: Path) -> Report:
+        raise BadData(f"{file}: no column gpu")
+
+    monkeypatch.setattr(sys.modules["planner.models.validation_memory"], "validate_memory", broken)
+    said = planner("validate", "memory", str(measured))
+    assert (said.code, said.err) == (2, f"error: {measured}: no column gpu\n")
