@@ -77,27 +77,30 @@ class CardTerms:
 _card_terms: dict[tuple[object, ...], CardTerms] = {}
 
 
-def card_terms(gpu: Gpu, gpu_count: int = 1, cuda: str = CURRENT_CUDA) -> CardTerms:
-    """The terms of one of `gpu_count` processes; remembered, since a plan asks a thousand times."""
+def card_terms(gpu: Gpu, gpu_count: int = 1, cuda: str = CURRENT_CUDA, without: str = "") -> CardTerms:
+    """The terms of one of `gpu_count` processes; remembered, since a plan asks a thousand times.
+
+    without: a source group of vram.csv whose figures must not be used, for honest validation on it.
+    """
     key = (
         *(gpu.id, gpu.architecture, gpu.memory_bytes, gpu.memory_total_bytes, gpu.torch_total_bytes),
-        *(gpu_count, cuda),
+        *(gpu_count, cuda, without),
     )
     found = _card_terms.get(key)
     if found is None:
         capacity_bytes, capacity_text = capacity(gpu)
         found = _card_terms[key] = CardTerms(
-            context=context(gpu, cuda),
+            context=context(gpu, cuda, without),
             communicator=communicator(gpu_count),
             cublas_workspace=cublas_workspace(gpu),
             capacity_bytes=capacity_bytes,
             capacity_text=capacity_text,
-            band=band(),
+            band=band(without),
         )
     return found
 
 
-def context(gpu: Gpu, cuda: str = CURRENT_CUDA) -> Term:
+def context(gpu: Gpu, cuda: str = CURRENT_CUDA, without: str = "") -> Term:
     """The CUDA context of one process: driver state and loaded kernels. [B]
 
     cuda: version of the runtime; before 11.7 every kernel was loaded at the start.
@@ -105,7 +108,9 @@ def context(gpu: Gpu, cuda: str = CURRENT_CUDA) -> Term:
     row = next(
         row
         for row in _table()["context"]
-        if _matches(row, gpu) and (not row["until_cuda"] or _version(cuda) <= _version(row["until_cuda"]))
+        if _matches(row, gpu)
+        and without not in row.get("fitted_on", ())
+        and (not row["until_cuda"] or _version(cuda) <= _version(row["until_cuda"]))
     )
     return _spread(row, f"CUDA context {row['p50_mib']} MiB")
 
@@ -163,9 +168,10 @@ def capacity(gpu: Gpu) -> tuple[int, str]:
     )
 
 
-def band() -> Band:
+def band(without: str = "") -> Band:
     """The spread of our own figures."""
-    row, floor = _table()["band"], _table()["fragmentation"]
+    row = next(row for row in _table()["band"] if without not in row.get("fitted_on", ()))
+    floor = _table()["fragmentation"]
     return Band(
         row["allocated_p95"],
         row["reserved_p95"],

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .hardware.catalogue import Gpu
 
 Fits = Literal["yes", "no", "too_close"]
+Quantile = Literal["p50", "p95"]
 
 # A batch nobody trains; only there so that the search for the largest one ends.
 _LARGEST_MICRO_BATCH = 2**20
@@ -76,6 +77,7 @@ def estimate_memory(
     strategy: str = "ddp",
     accumulation: int = 1,
     cuda: str = CURRENT_CUDA,
+    terms: CardTerms | None = None,
 ) -> MemoryEstimate:
     """Peak memory of each of `gpu_count` processes that train `summary` on `gpu`.
 
@@ -83,15 +85,17 @@ def estimate_memory(
     strategy: "ddp" (a replica per GPU) or "fsdp" (weights, gradients and optimizer state sharded).
     accumulation: micro-steps per optimizer step; above one, gradients stay alive.
     cuda: runtime version; it sets the size of the context.
+    terms: instead of the shipped table's, e.g. fitted without some source.
 
     Raises WrongSummary, UnknownName (strategy, precision), BadData (a summary without memory points) and
     ValueError for counts below one.
     """
     if micro_batch < 1:
         raise ValueError(f"micro_batch must be at least 1, not {micro_batch}")
-    job = _job(summary, gpu, precision, gpu_count, strategy, accumulation, cuda)
+    terms = terms or memory_terms.card_terms(gpu, gpu_count, cuda)
+    job = _job(summary, terms, precision, gpu_count, strategy, accumulation)
     need = job.need(micro_batch)
-    peak, terms, process = need.peak, job.terms, need.process()
+    peak, process = need.peak, need.process()
     reserved = Quantiles(process.p50 - terms.outside_p50, process.p95 - terms.outside_p95)
     breakdown = dict(peak.parts)
     breakdown["allocator_slack"] = reserved.p50 - peak.allocated_p50
@@ -127,11 +131,21 @@ def max_micro_batch(
     strategy: str = "ddp",
     accumulation: int = 1,
     cuda: str = CURRENT_CUDA,
+    terms: CardTerms | None = None,
+    quantile: Quantile = "p95",
 ) -> int:
-    """The largest micro-batch that fits on P95; 0 where not one sample does. Errors as estimate_memory."""
+    """The largest micro-batch that fits; 0 where not one sample does.
 
-    job = _job(summary, gpu, precision, gpu_count, strategy, accumulation, cuda)
-    available = job.terms.capacity_bytes - job.terms.outside_p95
+    quantile: "p95" to rely on it; "p50" for the central guess that published largest batches are held to.
+    Errors as estimate_memory.
+    """
+
+    terms = terms or memory_terms.card_terms(gpu, gpu_count, cuda)
+    job = _job(summary, terms, precision, gpu_count, strategy, accumulation)
+    if quantile == "p50":
+        available = terms.capacity_bytes - terms.outside_p50
+        return largest(lambda micro_batch: job.need(micro_batch).least_p50 <= available)
+    available = terms.capacity_bytes - terms.outside_p95
     return largest(lambda micro_batch: job.need(micro_batch).least_p95 <= available)
 
 
@@ -204,12 +218,11 @@ class _Job:
 
 def _job(
     summary: StepSummary,
-    gpu: Gpu,
+    terms: CardTerms,
     precision: str,
     gpu_count: int,
     strategy: str,
     accumulation: int,
-    cuda: str,
 ) -> _Job:
     if gpu_count < 1 or accumulation < 1:
         raise ValueError(f"gpu_count and accumulation must be at least 1, not {gpu_count}, {accumulation}")
@@ -221,7 +234,6 @@ def _job(
             f"{summary.workload}: the summary {summary.variant.key} is of policy "
             f'{summary.variant.precision_policy}, but precision "{precision}" runs under {policy}'
         )
-    terms = memory_terms.card_terms(gpu, gpu_count, cuda)
     return _Job(summary, terms, gpu_count, strategy, accumulation > 1)
 
 

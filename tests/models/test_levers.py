@@ -1,0 +1,124 @@
+"""Levers on hand-made summaries: what each saves, and the fewest that are enough."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+
+from planner.models.errors import TraceUnavailable
+from planner.models.levers import Setting, levers, smallest_combination
+from planner.models.tracing.step_trace import TraceVariant
+from planner.models.tracing.summary import StepSummary
+
+GIB = 2**30
+
+Make = Callable[..., StepSummary]
+
+
+@dataclass(frozen=True)
+class TrainingCard:
+    """An RTX 4090 as levers see it."""
+
+    id: str = "rtx-4090-24gb"
+    architecture: str = "Ada"
+    memory_bytes: int = 24 * GIB
+    memory_total_bytes: int | None = None
+    torch_total_bytes: int | None = int(23.65 * GIB)
+    dense_flops: dict[str, float | None] = field(default_factory=lambda: {"bf16": 165.2e12})
+
+    def attention_kernel(self, precision: str) -> str:
+        return "efficient" if precision in ("fp32", "tf32") else "flash"
+
+
+@pytest.fixture
+def summary_of(hand_made_summary: Make) -> Callable[[TraceVariant], StepSummary]:
+    """States of 12 GiB; 2 GiB a sample, half under autocast, a quarter when checkpointed; foreach adds 3 GiB."""
+
+    def make(variant: TraceVariant) -> StepSummary:
+        per_sample = 2 * GIB
+        per_sample //= 2 if variant.precision_policy == "amp" else 1
+        per_sample //= 4 if variant.activation_checkpointing else 1
+        transient = 3 * GIB if variant.optimizer == "adamw-foreach" else 0
+        return hand_made_summary(
+            states_bytes=12 * GIB,
+            bytes_per_sample=per_sample,
+            optimizer_transient_bytes=transient,
+            variant=variant,
+        )
+
+    return make
+
+
+def test_each_lever_alone_has_its_new_peak_and_those_that_fit_come_first(summary_of: Any) -> None:
+    found = levers(summary_of, TrainingCard(), Setting("fp32", micro_batch=8))
+    by_name = {lever.names[0]: lever for lever in found}
+    assert set(by_name) == {
+        *("mixed precision", "smaller micro-batch", "activation checkpointing"),
+        "fully sharded data parallel",
+    }
+    assert [lever.fits for lever in found] == sorted((lever.fits for lever in found), reverse=True)
+    checkpointed = by_name["activation checkpointing"]
+    assert checkpointed.fits
+    assert checkpointed.estimate.breakdown["activations"] == 4 * GIB
+    assert checkpointed.saved_bytes > 12 * GIB
+    assert by_name["mixed precision"].setting.precision == "bf16-amp"
+    smaller = by_name["smaller micro-batch"].setting
+    assert (smaller.micro_batch, smaller.accumulation) == (4, 2)
+    assert by_name["fully sharded data parallel"].setting.gpu_count in (2, 4, 8)
+
+
+def test_a_fused_optimizer_is_a_lever_where_the_peak_is_in_the_optimizer(summary_of: Any) -> None:
+    found = levers(summary_of, TrainingCard(), Setting("fp32", micro_batch=1))
+    fused = next(lever for lever in found if lever.names == ("fused optimizer",))
+    assert fused.setting.optimizer == "adamw-fused"
+    assert fused.estimate.allocated_bytes.p50 < 15 * GIB
+
+
+def test_the_smallest_combination_fits_and_no_single_lever_does(hand_made_summary: Make) -> None:
+    def summary_of(variant: TraceVariant) -> StepSummary:
+        per_sample = 40 * GIB // (2 if variant.precision_policy == "amp" else 1)
+        per_sample //= 4 if variant.activation_checkpointing else 1
+        return hand_made_summary(states_bytes=16 * GIB, bytes_per_sample=per_sample, variant=variant)
+
+    setting = Setting("fp32", micro_batch=1, optimizer="sgd-foreach")
+    assert not any(lever.fits for lever in levers(summary_of, TrainingCard(), setting))
+    together = smallest_combination(summary_of, TrainingCard(), setting)
+    assert together is not None
+    assert together.fits
+    assert together.names == ("mixed precision", "activation checkpointing")
+    assert together.setting == replace(setting, precision="bf16-amp", activation_checkpointing=True)
+
+
+def test_where_nothing_is_enough_there_is_no_combination(hand_made_summary: Make) -> None:
+    def summary_of(variant: TraceVariant) -> StepSummary:
+        return hand_made_summary(states_bytes=GIB, bytes_per_sample=300 * GIB, variant=variant)
+
+    assert smallest_combination(summary_of, TrainingCard(), Setting("fp32", micro_batch=1)) is None
+
+
+def test_a_variant_that_cannot_be_had_is_no_lever(summary_of: Any) -> None:
+    def without_checkpointing(variant: TraceVariant) -> StepSummary:
+        if variant.activation_checkpointing:
+            raise TraceUnavailable("does not ship")
+        return summary_of(variant)
+
+    found = levers(without_checkpointing, TrainingCard(), Setting("fp32", micro_batch=8))
+    assert "activation checkpointing" not in {name for lever in found for name in lever.names}
+
+
+def test_a_workload_without_checkpointing_is_not_offered_it(summary_of: Any) -> None:
+    def plain(variant: TraceVariant) -> StepSummary:
+        return summary_of(replace(variant, activation_checkpointing=False))
+
+    found = levers(plain, TrainingCard(), Setting("fp32", micro_batch=8))
+    assert "activation checkpointing" not in {name for lever in found for name in lever.names}
+
+
+def test_every_lever_keeps_the_samples_of_one_optimizer_step(summary_of: Any) -> None:
+    setting = Setting("fp32", micro_batch=12, accumulation=3)
+    for lever in levers(summary_of, TrainingCard(), setting):
+        assert lever.setting.micro_batch * lever.setting.accumulation == 36
+        assert lever.to_json()["process_bytes"]["p95"] == lever.estimate.process_bytes.p95
