@@ -146,10 +146,8 @@ def _pulled(
         after = estimate(summary_of, gpu, changed)
     except ModelsError:
         return None
-    if (
-        changed.activation_checkpointing
-        and not summary_of(changed.variant(gpu)).variant.activation_checkpointing
-    ):
+    traced = summary_of(changed.variant(gpu)).variant
+    if changed.activation_checkpointing and not traced.activation_checkpointing:
         return None  # the workload has no checkpointing; it was given its plain variant
     return Lever(names, changed, after, before - after.process_bytes.p95)
 

@@ -35,7 +35,7 @@ class TrainingCard:
 
 @pytest.fixture
 def summary_of(hand_made_summary: Make) -> Callable[[TraceVariant], StepSummary]:
-    """States of 12 GiB; 2 GiB a sample, half under autocast, a quarter when checkpointed; foreach adds 3 GiB."""
+    """States of 12 GiB; 2 GiB a sample, half under autocast, a quarter checkpointed; foreach adds 3 GiB."""
 
     def make(variant: TraceVariant) -> StepSummary:
         per_sample = 2 * GIB
@@ -63,7 +63,7 @@ def test_each_lever_alone_has_its_new_peak_and_those_that_fit_come_first(summary
     checkpointed = by_name["activation checkpointing"]
     assert checkpointed.fits
     assert checkpointed.estimate.breakdown["activations"] == 4 * GIB
-    assert checkpointed.saved_bytes > 12 * GIB
+    assert 11 * GIB < checkpointed.saved_bytes < 13 * GIB
     assert by_name["mixed precision"].setting.precision == "bf16-amp"
     smaller = by_name["smaller micro-batch"].setting
     assert (smaller.micro_batch, smaller.accumulation) == (4, 2)
