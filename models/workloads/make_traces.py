@@ -1,4 +1,4 @@
-"""Trace the zoo and write what ships: `python -m planner.models.workloads.make_traces [--jobs N] [ID …]`.
+"""Trace the zoo and write what ships: `python -m planner.models.workloads.make_traces [--missing] [ID …]`.
 
 Per workload: `traces/<id>/summary.json` with every variant that planning asks for, and the whole traces
 beside it. About 10 s per variant of a large model; all of it takes a quarter of an hour on two cores.
@@ -34,14 +34,15 @@ _KERNELS: dict[PrecisionPolicy, tuple[AttentionKernel, ...]] = {
 
 
 def variants_of(workload: Workload) -> tuple[TraceVariant, ...]:
-    """The variants that ship: what a plan on any card asks for at the reference run's size."""
+    """The variants that ship: what a plan on any card asks for at the workload's usual sizes."""
     reference = workload.reference
     assert reference is not None
     found = {
         store.variant_of(
             workload,
-            TraceVariant(policy, kernel, checkpointing, reference.optimizer, workload.default_size),
+            TraceVariant(policy, kernel, checkpointing, reference.optimizer, size),
         ): None
+        for size in (workload.default_size, *workload.more_sizes)
         for policy in _policies(workload)
         for kernel in _KERNELS[policy]
         for checkpointing in (False, True)
@@ -59,25 +60,35 @@ def _policies(workload: Workload) -> Iterator[PrecisionPolicy]:
 
 def ships_whole(workload: Workload, variant: TraceVariant) -> bool:
     """Whether the trace ships, beside the summary that always does."""
+    if variant.size != workload.default_size:
+        return False
     if workload.parameters <= _ALL_TRACES_PARAMETERS:
         return True
     return variant.precision_policy == "half" and variant.attention_kernel != "efficient"
 
 
-def make(workload: Workload, folder: Path = store.SHIPPED) -> int:
-    """Trace that workload and write its files, replacing what was there. Returns the bytes written."""
+def make(workload: Workload, only_missing: bool = False, folder: Path = store.SHIPPED) -> int:
+    """Trace that workload and write its files, replacing what was there. Returns the bytes there now.
+
+    only_missing: keep the variants that ship already, and trace the others.
+    """
     target = folder / workload.id
     target.mkdir(parents=True, exist_ok=True)
+    shipped = set(store.shipped_variants(workload)) if only_missing else set()
     kept = {store.SUMMARY_FILE}
     bodies: list[str] = []
     for variant in variants_of(workload):
-        trace = store.trace_now(workload, variant)
-        body = json.dumps(summaries.to_json(summaries.summarise(trace)), separators=(",", ":"))
+        path = target / f"{variant.key}.json.gz"
+        if variant in shipped:
+            summary = store.summary(workload, variant)
+        else:
+            trace = store.trace_now(workload, variant)
+            summary = summaries.summarise(trace)
+            if ships_whole(workload, variant):
+                step_trace.write(trace, path)
+        kept.add(path.name)
+        body = json.dumps(summaries.to_json(summary), separators=(",", ":"))
         bodies.append(f"{json.dumps(variant.key)}: {body}")
-        if ships_whole(workload, variant):
-            path = target / f"{variant.key}.json.gz"
-            step_trace.write(trace, path)
-            kept.add(path.name)
     head = {"schema_version": store.SUMMARY_SCHEMA, "versions": cache.versions()}
     # One line per variant: a change of one is one line of a diff.
     text = json.dumps(head)[:-1] + ', "variants": {\n' + ",\n".join(bodies) + "\n}}\n"
@@ -101,19 +112,20 @@ def changed(workload: Workload, variants: Iterable[TraceVariant]) -> list[str]:
     return found
 
 
-def _make_named(identifier: str) -> int:
-    return make(zoo.workload(identifier))
+def _make_named(identifier: str, only_missing: bool) -> int:
+    return make(zoo.workload(identifier), only_missing)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("ids", nargs="*", help="workloads to trace (default: all)")
+    parser.add_argument("--missing", action="store_true", help="keep what ships, trace only what does not")
     parser.add_argument("--jobs", type=int, default=2, help="processes; each needs about 1 GiB")
     asked = parser.parse_args()
     chosen = [zoo.workload(name) for name in asked.ids] or list(zoo.workloads())
     total, failed = 0, 0
     with ProcessPoolExecutor(asked.jobs) as pool:
-        running = {pool.submit(_make_named, workload.id): workload.id for workload in chosen}
+        running = {pool.submit(_make_named, workload.id, asked.missing): workload.id for workload in chosen}
         for done in as_completed(running):
             error = done.exception()
             if error is None:

@@ -101,6 +101,7 @@ class Workload:
     parameters_what, parameters_source: what exactly is counted, and who published it.
     parameters_checked: when the count was last made again from the published configuration.
     reference: None where the user brought the model and only they know the data.
+    more_sizes: other usual sizes, whose summaries ship as well, so that they need no torch either.
     assumptions: what was settled without being asked, one line each; shown with every answer.
     origin: "zoo", "config" or "factory"; traces of the zoo ship, those of the others are cached.
     """
@@ -118,6 +119,7 @@ class Workload:
     builder: Builder
     reference: ReferenceRun | None
     default_size: int | None
+    more_sizes: tuple[int, ...] = ()
     assumptions: tuple[str, ...] = ()
     origin: Origin = "zoo"
 
@@ -146,6 +148,7 @@ def from_record(record: Mapping[str, Any], where: str) -> Workload:
         builder=_builder(read.table("builder")),
         reference=reference,
         default_size=reference.size,
+        more_sizes=read.counts("more_sizes"),
     )
 
 
@@ -231,8 +234,14 @@ class _Reader:
             raise self._wrong(key, "true or false", value)
         return value
 
-    def count(self, key: str) -> int:
-        value = self._values.get(key)
+    def counts(self, key: str) -> tuple[int, ...]:
+        values = self._values.get(key, [])
+        if not isinstance(values, list):
+            raise self._wrong(key, "a list of whole numbers", values)
+        return tuple(self.count(key, value) for value in values)
+
+    def count(self, key: str, value: object = None) -> int:
+        value = self._values.get(key) if value is None else value
         if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
             raise self._wrong(key, "a whole number", value)
         if value != int(value) or not 0 < value <= _LARGEST_COUNT:
