@@ -123,6 +123,10 @@ class Workload:
     assumptions: tuple[str, ...] = ()
     origin: Origin = "zoo"
 
+    def __hash__(self) -> int:
+        """Of the name alone: equality still compares everything, and answers can be cached by workload."""
+        return hash((self.origin, self.id))
+
     @property
     def largest_size(self) -> int | None:
         """Longest sequence the position table holds; None where any size will do. [tokens]"""

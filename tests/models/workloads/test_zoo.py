@@ -32,6 +32,10 @@ def test_usual_spellings_mean_one_workload(spelled: str, meant: str) -> None:
     assert zoo.workload(spelled).id == meant
 
 
+def test_a_workload_can_be_a_key() -> None:
+    assert {zoo.workload("gpt2"): 1}[zoo.workload("gpt2-small")] == 1
+
+
 def test_an_unknown_name_is_refused_with_the_nearest() -> None:
     with pytest.raises(UnknownName, match=r'no workload "bert-basse".*Did you mean "bert-base"'):
         zoo.workload("bert-basse")
