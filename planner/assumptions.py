@@ -16,6 +16,7 @@ from .errors import PlannerError, UsageError
 HOURS_PER_YEAR = Decimal(8760)
 # Only to turn a monthly rate into an hourly one; a calendar month in a report has its own hours.
 HOURS_PER_MONTH = Decimal(730)
+MONTHS_PER_YEAR = 12
 
 _WHERE = "planner/data/assumptions.toml"
 

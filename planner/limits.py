@@ -10,14 +10,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from . import money
 from .answer import Excluded
 from .errors import Infeasible, NoPrice, NothingStored
 from .market import Market
 from .request import OptimizeRequest
-from .risk import Simulated
+from .risk import simulate
 
 if TYPE_CHECKING:
-    from .planning import Found
+    from .rows import Row
+    from .terms import Terms
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +39,6 @@ class Limits:
         """The limits of a request. Raises UsageError for a deadline that has passed."""
         return cls(request.budget, request.deadline_hours(now), request.confidence, request.currency)
 
-    @property
-    def needs_simulation(self) -> bool:
-        return self.confidence is not None and (self.budget is not None or self.hours is not None)
-
     def as_text(self) -> dict[str, str]:
         """The limits that were given, for the plan."""
         given = {
@@ -50,13 +48,11 @@ class Limits:
         }
         return {key: text for key, text in given.items() if text}
 
-    def keep(
-        self, found: Sequence[Found], simulated: Simulated | None, excluded: list[Excluded]
-    ) -> Sequence[Found]:
+    def keep(self, found: Sequence[Row], terms: Terms, seed: int, excluded: list[Excluded]) -> Sequence[Row]:
         """The rows within both limits. Raises Infeasible, naming the limit and the nearest plan, for none."""
         if self.budget is None and self.hours is None:
             return found
-        judged = self._judged(found, simulated)
+        judged = self._judged(found, terms, seed)
         kept = [row for row, hours, cost in judged if self._in_time(hours) and self._in_budget(cost)]
         if not kept:
             raise self._infeasible(judged)
@@ -70,7 +66,7 @@ class Limits:
             excluded.append(Excluded("budget", "limit", f"{dear} variants cost more than {self._budget}"))
         return kept
 
-    def refuse_if_empty(self, found: Sequence[Found], excluded: Sequence[Excluded], market: Market) -> None:
+    def refuse_if_empty(self, found: int, excluded: Sequence[Excluded], market: Market) -> None:
         """Raises NothingStored, NoPrice or Infeasible where there is no row at all, with the reason."""
         if found:
             return
@@ -101,21 +97,20 @@ class Limits:
         shown = "; ".join(f"{e.id}: {e.reason}" for e in excluded[:3])
         raise Infeasible("filters", "the options asked for", None, f"no option can run this job ({shown})")
 
-    def _judged(
-        self, found: Sequence[Found], simulated: Simulated | None
-    ) -> list[tuple[Found, Decimal, Decimal]]:
+    def _judged(self, found: Sequence[Row], terms: Terms, seed: int) -> list[tuple[Row, Decimal, Decimal]]:
         """(row, hours, cost) as the limits see them: central, or that percentile but never below it."""
-        if simulated is None or self.confidence is None:
+        if self.confidence is None:
             return [(row, row.hours, row.cost) for row in found]
         share = float(self.confidence) / 100
-        hours = np.quantile(simulated.hours, share, axis=1)
-        cost = np.quantile(simulated.cost, share, axis=1)
+        draws = simulate([row.draw(row.price(terms), terms.assume) for row in found], seed)
+        hours = np.quantile(draws.hours, share, axis=1).tolist()
+        cost = np.quantile(draws.cost, share, axis=1).tolist()
         return [
-            (row, max(row.hours, Decimal(str(h))), max(row.cost, Decimal(str(c))))
-            for row, h, c in zip(found, hours.tolist(), cost.tolist(), strict=True)
+            (row, _at_least(row.hours, more), _at_least(row.cost, dearer))
+            for row, more, dearer in zip(found, hours, cost, strict=True)
         ]
 
-    def _infeasible(self, judged: Sequence[tuple[Found, Decimal, Decimal]]) -> Infeasible:
+    def _infeasible(self, judged: Sequence[tuple[Row, Decimal, Decimal]]) -> Infeasible:
         cheapest = min(judged, key=lambda j: (j[2], j[1], j[0].id))
         fastest = min(judged, key=lambda j: (j[1], j[2], j[0].id))
         if not self._in_budget(cheapest[2]):
@@ -129,7 +124,7 @@ class Limits:
         asked = f"{self._budget} and {self._deadline}"
         return self._error("budget and deadline", asked, nearest, in_time[0])
 
-    def _error(self, limit: str, asked: str, nearest: str, row: Found) -> Infeasible:
+    def _error(self, limit: str, asked: str, nearest: str, row: Row) -> Infeasible:
         sure = f" (at P{_short(self.confidence)})" if self.confidence is not None else ""
         return Infeasible(
             limit, asked, nearest, f"no option keeps the limits{sure}: {asked}, {nearest} ({row.id})"
@@ -148,6 +143,10 @@ class Limits:
     @property
     def _deadline(self) -> str:
         return "" if self.hours is None else f"deadline {_short(self.hours)} h"
+
+
+def _at_least(central: Decimal, factor: float) -> Decimal:
+    return max(central, money.quantity(float(central) * factor))
 
 
 def _short(value: Decimal) -> str:

@@ -6,7 +6,7 @@ compared as a bare number; age alone excludes nothing unless a greatest age was 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -35,6 +35,14 @@ class Quote:
     @property
     def source(self) -> str:
         return f"{self.offer.source}: {self.offer.source_ref}" if self.offer.source_ref else self.offer.source
+
+
+@dataclass(frozen=True, slots=True)
+class Sale:
+    """Something to pay for: a cloud offer, or a rig. region: "" where it has none."""
+
+    region: str
+    quote: Quote | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +80,9 @@ class Market:
         self._max_age_hours = max_age_hours
         self._by_item: dict[tuple[str, str], list[Offer]] = {}
         self.offers = tuple(offers)
+        self._without_rate: set[str] = set()
         self._excluded: dict[tuple[str, str], Excluded] = {}
+        self._sales: dict[tuple[str, frozenset[str], tuple[str, ...]], tuple[Sale, ...]] = {}
         self._used_history: dict[str, list[Offer]] = {}
         for offer in used_history:
             self._used_history.setdefault(offer.item, []).append(offer)
@@ -94,29 +104,45 @@ class Market:
         return self._as_of
 
     @property
+    def currencies_without_rate(self) -> tuple[str, ...]:
+        """Currencies in which a price was refused."""
+        return tuple(sorted(self._without_rate))
+
+    @property
     def excluded(self) -> tuple[Excluded, ...]:
         return tuple(self._excluded.values())
 
-    def cloud(self, item: str, contracts: frozenset[str], regions: Sequence[str]) -> list[Quote]:
+    def cloud(self, item: str, contracts: frozenset[str], regions: tuple[str, ...]) -> tuple[Sale, ...]:
         """Usable offers of one instance under any of these contracts; regions: empty means all.
 
         A seller that names no region ("all") sells in each.
         """
-        found = []
-        for offer in self._by_item.get(("cloud_instance", item), ()):
-            if offer.contract not in contracts:
-                continue
-            if regions and offer.region not in (*regions, "all"):
-                continue
-            quote = self.quote(offer)
-            if quote is not None:
-                found.append(quote)
-        return found
+        key = (item, contracts, regions)
+        if key not in self._sales:
+            quotes = [self.quote(offer) for offer in self._rented(item, contracts, regions)]
+            self._sales[key] = tuple(Sale(q.offer.region, q) for q in quotes if q is not None)
+        return self._sales[key]
 
-    def knows(self, item: str, regions: Sequence[str]) -> bool:
-        """Whether any row, usable or not, is stored for that instance there."""
-        rows = self._by_item.get(("cloud_instance", item), ())
-        return any(not regions or row.region in (*regions, "all") for row in rows)
+    def commitments(self, item: str, contracts: frozenset[str], regions: tuple[str, ...]) -> tuple[Sale, ...]:
+        """Usable commitments with a term: as `cloud`, but a prepaid one may lack an hourly amount."""
+        found = []
+        for offer in self._rented(item, contracts, regions):
+            prepaid = offer.amount is None and offer.upfront is not None
+            rate = self.rate(offer.currency)
+            if not offer.term_months:
+                self.refuse(_label(offer), "no_price", "a commitment without a term cannot be priced")
+            elif prepaid and rate is not None:
+                found.append(Sale(offer.region, self._quote_of(offer, rate, money.ZERO)))
+            elif not prepaid and (quote := self.quote(offer)) is not None:
+                found.append(Sale(offer.region, quote))
+        return tuple(found)
+
+    def _rented(self, item: str, contracts: frozenset[str], regions: tuple[str, ...]) -> list[Offer]:
+        return [
+            offer
+            for offer in self._by_item.get(("cloud_instance", item), ())
+            if offer.contract in contracts and (not regions or offer.region in (*regions, "all"))
+        ]
 
     def retail(self, item: str, *, used: bool = False) -> Quote | None:
         """The price to expect for one piece, new or used; None where no usable row is stored.
@@ -144,19 +170,6 @@ class Market:
             default=None,
         )
 
-    def commitments(self, item: str, contracts: frozenset[str], regions: Sequence[str]) -> list[Quote]:
-        """Usable commitments: as `cloud`, but a prepaid one may lack an hourly amount."""
-        found = []
-        for offer in self._by_item.get(("cloud_instance", item), ()):
-            if offer.contract in contracts and (not regions or offer.region in (*regions, "all")):
-                prepaid = offer.amount is None and offer.upfront is not None
-                rate = self.rate(offer.currency)
-                if prepaid and rate is not None:
-                    found.append(self._quote_of(offer, rate, money.ZERO))
-                elif not prepaid and (quote := self.quote(offer)) is not None:
-                    found.append(quote)
-        return found
-
     def quote(self, offer: Offer) -> Quote | None:
         """The offer as a usable price; None, with a reason kept, where it is not."""
         reason = self._why_not(offer)
@@ -171,7 +184,9 @@ class Market:
     def _quote_of(self, offer: Offer, rate: Rate, amount: Decimal) -> Quote:
         age = self._as_of.date() - offer.observed_at.date()
         used = PriceUsed(
-            id=offer.price_id,
+            id="/".join(
+                filter(None, (offer.provider, offer.item, offer.zone or offer.region, offer.contract))
+            ),
             item=offer.item,
             provider=offer.provider,
             region=offer.region,
@@ -205,6 +220,7 @@ class Market:
         if offer.quality in _UNUSABLE_QUALITY:
             return "no_price", f"price is suspect and not used (observed {offer.observed_at:%Y-%m-%d})"
         if self.rate(offer.currency) is None:
+            self._without_rate.add(offer.currency)
             return "currency", (
                 f"priced in {offer.currency} and no rate to {self._currency} is known; "
                 f"give --fx {offer.currency}=RATE"

@@ -21,13 +21,13 @@ ZERO = Decimal(0)
 
 
 def quantity(value: Decimal | float | int, step: Decimal = QUANTITY_STEP) -> Decimal:
-    """`value` rounded half to even to a multiple of `step`, trailing zeros dropped.
+    """`value` rounded half to even to a multiple of `step`.
 
     >>> quantity(2 / 3)
     Decimal('0.666667')
     """
     exact = value if isinstance(value, Decimal) else Decimal(str(value))
-    return plain(_WORKING.quantize(exact, step))
+    return _WORKING.quantize(exact, step)
 
 
 def price(value: Decimal | float) -> Decimal:
@@ -37,7 +37,7 @@ def price(value: Decimal | float) -> Decimal:
 
 def product(a: Decimal, b: Decimal) -> Decimal:
     """a × b, exactly. Raises decimal.Inexact where 60 digits do not hold it."""
-    return plain(_EXACT.multiply(a, b))
+    return _EXACT.multiply(a, b)
 
 
 def divided(a: Decimal, b: Decimal) -> Decimal:
@@ -54,7 +54,7 @@ def total(amounts: Iterable[Decimal]) -> Decimal:
     result = ZERO
     for amount in amounts:
         result = _EXACT.add(result, amount)
-    return plain(result)
+    return result
 
 
 def plain(value: Decimal) -> Decimal:
@@ -64,8 +64,13 @@ def plain(value: Decimal) -> Decimal:
     (Decimal('35'), Decimal('100'))
     """
     short = _WORKING.normalize(value)
-    exponent = short.as_tuple().exponent
-    return _WORKING.quantize(short, Decimal(1)) if isinstance(exponent, int) and exponent > 0 else short
+    whole = short == short.to_integral_value()
+    return _WORKING.quantize(short, Decimal(1)) if whole else short
+
+
+def short(value: Decimal) -> str:
+    """Decimal text without an exponent or trailing zeros, for formulas."""
+    return format(plain(value), "f")
 
 
 def text(value: Decimal) -> str:

@@ -8,6 +8,8 @@ variant is never dearer either. Recomputing activations adds work and only saves
 it allows a larger micro-batch; sharding (fsdp) where plain replicas do not fit at the full micro-batch. What
 remains is compared on its central time and on the slow end of its band, because a limit with --confidence
 looks at the latter.
+
+Precisions that are the same work on the same units are tried once (`distinct_precisions`).
 """
 
 from __future__ import annotations
@@ -83,6 +85,27 @@ def divisors(number: int) -> tuple[int, ...]:
     return tuple(sorted({*small, *(number // d for d in small)}, reverse=True))
 
 
+def distinct_precisions(gpu: Gpu, precisions: Sequence[str]) -> list[str]:
+    """Those worth trying on this card, in order.
+
+    fp16 and bf16 run on the same units at the same dense rate and move the same bytes, so of two such the
+    first named stands for both; fp32 is left out where TF32 is asked for too and the card has it, or falls
+    back to it. One that the card cannot run stays, to be refused with its reason if nothing else runs.
+    """
+    found: list[str] = []
+    seen: set[object] = set()
+    for name in precisions:
+        rate = gpu.dense_flops.get("bf16" if name.startswith("bf16") else "fp16")
+        known = name.startswith(("fp16", "bf16")) and rate is not None
+        units: object = (name.removeprefix("fp16").removeprefix("bf16"), rate) if known else name
+        if name == "fp32" and "tf32" in precisions:
+            continue
+        if units not in seen:
+            seen.add(units)
+            found.append(name)
+    return found
+
+
 class OptionFinder:
     """Finds the variants of machines for one job; equal questions are asked once."""
 
@@ -104,7 +127,7 @@ class OptionFinder:
         found: list[Variant] = []
         refused: list[Excluded] = []
         misfits: list[_Misfit] = []
-        for precision in self._precisions:
+        for precision in distinct_precisions(machine.gpu, self._precisions):
             try:
                 found += self._of_precision(machine, count, precision, misfits)
             except ModelsError as error:

@@ -9,12 +9,15 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from . import money, tco
-from .assumptions import HOURS_PER_YEAR
+from .assumptions import HOURS_PER_YEAR, MONTHS_PER_YEAR
+from .errors import PlannerError
 from .market import Quote
-from .terms import BY_HOURS, Bill, Risk, Terms
+from .options import Variant
+from .terms import BY_HOURS, CERTAIN, Bill, Risk, Terms
 
 if TYPE_CHECKING:
     from .models.hardware.catalogue import Rig
+    from .own_rigs import OwnRate
 
 # Used prices older than this say little about what a card loses from now on: RTX 3090 prices fell by 70 % in
 # 2022, when mining ended, and by a few per cent in 2024.
@@ -42,6 +45,16 @@ class Decay:
     low: Decimal
     high: Decimal
     source: str
+
+
+@dataclass(frozen=True, slots=True)
+class RigHour:
+    """One rig for one hour of work, power and upkeep apart. [currency/h]"""
+
+    price: Decimal
+    formula: str
+    source: str
+    risk: Risk
 
 
 def parts_of(rig: Rig, terms: Terms) -> tuple[PartPrice, ...] | None:
@@ -115,8 +128,8 @@ def decay_of(item: str, terms: Terms) -> Decay:
 def value_at_hand(rig: Rig, parts: Sequence[PartPrice], decay: Decay, terms: Terms) -> tuple[Decimal, str]:
     """What one rig at hand would fetch today, less selling cost, and how that came about. [currency]
 
-    Used prices of its cards where stored, aged by `decay` since they were seen; all else loses by `decay` over
-    the assumed age.
+    Used prices of its cards where stored, aged by `decay` since they were seen; all else loses by `decay`
+    over the assumed age.
     """
     aged = tco.resale_value(Decimal(1), decay.per_year, terms.assume["own_age_years"])
     kept = 1 - terms.assume["selling_cost_share"]
@@ -165,7 +178,11 @@ def add_power(bill: Bill, rig: Rig, count: int, hours: Decimal, terms: Terms) ->
     load_kw = Decimal(str(rig.load_watts)) / _WATTS_PER_KW
     energy = money.quantity(hours * load_kw * terms.pue * count)
     _add_energy(
-        bill, "power", energy, f"{hours:f} h × {load_kw:f} kW × PUE {terms.pue:f}{_times(count)}", terms
+        bill,
+        "power",
+        energy,
+        f"{money.short(hours)} h × {load_kw:f} kW × PUE {terms.pue:f}{_times(count)}",
+        terms,
     )
 
 
@@ -177,7 +194,7 @@ def add_idle_power(bill: Bill, rig: Rig, count: int, hours: Decimal, terms: Term
     idle_hours = (1 - terms.utilization) / terms.utilization
     energy = money.quantity(hours * idle_hours * idle_kw * terms.pue * count)
     formula = (
-        f"{hours:f} h × (1 - {terms.utilization:f})/{terms.utilization:f} idle hours each × {idle_kw:f} kW "
+        f"{money.short(hours)} h × (1 - {terms.utilization:f})/{terms.utilization:f} idle hours each × {idle_kw:f} kW "
         f"× PUE {terms.pue:f}{_times(count)}"
     )
     _add_energy(bill, "idle power", energy, formula, terms)
@@ -226,3 +243,142 @@ def _add_energy(bill: Bill, item: str, energy: Decimal, formula: str, terms: Ter
 
 def _times(count: int) -> str:
     return f" × {count} rigs" if count > 1 else ""
+
+
+def own_rate_bill(variant: Variant, hours: Decimal, rate: OwnRate, terms: Terms) -> Bill:
+    """The owner's own all-in rate times the hours; nothing is added to it."""
+    bill = Bill(terms.currency)
+    bill.add(
+        "own rate",
+        money.product(hours, Decimal(variant.count)),
+        "rig-hour",
+        rate.per_hour,
+        f"{money.short(hours)} h × {variant.count} at {rate.said}; all-in, nothing added",
+        rate.source,
+        risk=BY_HOURS,
+        basis="quoted",
+    )
+    return bill
+
+
+def at_hand_bill(variant: Variant, hours: Decimal, terms: Terms) -> Bill:
+    """Power, the resale the owner forgoes meanwhile, and upkeep."""
+    rig, parts = _rig_and_parts(variant, terms)
+    decay = rig_decay(rig, terms)
+    value, said = value_at_hand(rig, parts, decay, terms)
+    discount = terms.assume["discount_rate_per_year"]
+    forgone = tco.resale_forgone(value, decay.per_year, discount, hours)
+    bill = Bill(terms.currency)
+    add_power(bill, rig, variant.count, hours, terms)
+    bill.add(
+        "resale forgone",
+        money.product(hours, Decimal(variant.count)),
+        "rig-hour",
+        money.price(money.divided(forgone, hours)),
+        f"worth {value:.2f} now ({said}), loses {decay.per_year:f} a year and {discount:f} interest",
+        decay.source,
+        risk=resale_risk(decay, lambda k: tco.resale_forgone(value, k, discount, hours)),
+        basis="modelled",
+    )
+    for part in parts:
+        bill.note(part.quote.used)
+    add_upkeep(bill, rig, parts, variant.count, hours, terms)
+    return bill
+
+
+def purchase_bill(variant: Variant, hours: Decimal, terms: Terms) -> tuple[Bill, Decimal]:
+    """Every part now, the sale at the horizon if one was given, and the power of the run; and the cash now."""
+    rig, parts = _rig_and_parts(variant, terms)
+    count = variant.count
+    bill = Bill(terms.currency)
+    for part in parts:
+        each = f"{part.quantity} in a rig" + _times(count)
+        quantity = Decimal(part.quantity * count)
+        bill.quoted(f"purchase {part.item}", quantity, "each", part.quote, each, CERTAIN)
+    paid = bill.total
+    if terms.horizon_months is not None:
+        _add_sale(bill, rig, parts, count, terms, terms.horizon_months)
+    add_power(bill, rig, count, hours, terms)
+    return bill, paid
+
+
+def _add_sale(
+    bill: Bill, rig: Rig, parts: Sequence[PartPrice], count: int, terms: Terms, months: int
+) -> None:
+    decay = rig_decay(rig, terms)
+    years = Decimal(months) / MONTHS_PER_YEAR
+    discount = terms.assume["discount_rate_per_year"]
+    sold_for = residual_value(purchase_price(parts), decay.per_year, years, terms)
+    bill.add(
+        "resale",
+        Decimal(count),
+        "rig",
+        -money.price(sold_for / (1 + discount) ** years),
+        f"sold after {months} months for {sold_for:.2f}: new price × e^(-{decay.per_year:f} × "
+        f"{years:.3f}) less selling cost, discounted at {discount:f} a year",
+        decay.source,
+        risk=resale_risk(decay, lambda k: tco.resale_value(Decimal(1), k, years), with_hours=False),
+        basis="modelled",
+    )
+
+
+def amortised_bill(variant: Variant, hours: Decimal, terms: Terms) -> Bill:
+    """A share of the purchase, upkeep, power at work and while idle."""
+    rig, parts = _rig_and_parts(variant, terms)
+    hour = _rig_hour(rig, parts, terms)
+    bill = Bill(terms.currency)
+    bill.add(
+        "purchase share",
+        money.product(hours, Decimal(variant.count)),
+        "rig-hour",
+        hour.price,
+        hour.formula,
+        hour.source,
+        risk=hour.risk,
+        basis="modelled",
+    )
+    for part in parts:
+        bill.note(part.quote.used)
+    add_upkeep(bill, rig, parts, variant.count, hours, terms)
+    add_power(bill, rig, variant.count, hours, terms)
+    add_idle_power(bill, rig, variant.count, hours, terms)
+    return bill
+
+
+def _rig_hour(rig: Rig, parts: Sequence[PartPrice], terms: Terms) -> RigHour:
+    """The annuity of one rig per hour it works; the same for every run."""
+    found = terms.rig_hours.get(rig.id)
+    if found is None:
+        found = terms.rig_hours[rig.id] = _work_out_rig_hour(rig, parts, terms)
+    return found
+
+
+def _work_out_rig_hour(rig: Rig, parts: Sequence[PartPrice], terms: Terms) -> RigHour:
+    decay = rig_decay(rig, terms)
+    paid, life = purchase_price(parts), Decimal(str(rig.life_years))
+    discount = terms.assume["discount_rate_per_year"]
+    staff = terms.assume["staff_cost_per_rig_year"]
+
+    def yearly_at(decay_per_year: Decimal) -> Decimal:
+        left = residual_value(paid, decay_per_year, life, terms)
+        return tco.equivalent_annual_cost(paid, left, discount, life, staff)
+
+    yearly = yearly_at(decay.per_year)
+    residual = residual_value(paid, decay.per_year, life, terms)
+    staffed = f" + staff {staff:f}" if staff else ""
+    return RigHour(
+        price=money.price(yearly / (HOURS_PER_YEAR * terms.utilization)),
+        formula=f"(price {money.text(paid)} - resale {residual:.2f} after {life:f} years, discounted at "
+        f"{discount:f}) as an annuity{staffed} = {yearly:.2f} a year / ({HOURS_PER_YEAR} h × "
+        f"{terms.utilization:f} utilization)",
+        source=f"parts priced one by one; resale: {decay.source}",
+        risk=resale_risk(decay, yearly_at),
+    )
+
+
+def _rig_and_parts(variant: Variant, terms: Terms) -> tuple[Rig, Sequence[PartPrice]]:
+    rig = variant.machine.rig
+    parts = None if rig is None else parts_of(rig, terms)
+    if rig is None or parts is None:
+        raise PlannerError(f"{variant.machine.id}: priced as a rig without priced parts")
+    return rig, parts

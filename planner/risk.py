@@ -32,61 +32,71 @@ _MANY_LOSSES = 100.0
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """One option to simulate. training_hours: central; low and high: factors on it of the 80 % speed band."""
+class Draw:
+    """One option to simulate. hours, paid_hours, training_hours: central. [h]
+
+    speed_low, speed_high: factors on training_hours at the ends of the 80 % band. start: of the start-up.
+    """
 
     priced: Priced
+    hours: float
+    paid_hours: float
     training_hours: float
     speed_low: float
     speed_high: float
     start: Figure
 
 
-@dataclass(frozen=True, slots=True)
 class Simulated:
-    """Draws of each row, (rows, draws): hours and cost."""
+    """Draws of each option, (options, draws), as factors on its central hours and cost.
 
-    hours: Floats
-    cost: Floats
+    Their P10 and P90 never lie on the wrong side of the central estimate: the expected run of a spot option
+    can be longer than the P90 of its draws where losses are rare and dear; the range then ends there.
+    """
 
-    def spread_of_hours(self, row: int, central: Decimal) -> Hours:
+    def __init__(self, hours: Floats, cost: Floats) -> None:
+        self.hours = hours
+        self.cost = cost
+        self._hours = _p10_p90(hours)
+        self._cost = _p10_p90(cost)
+
+    def spread_of_hours(self, index: int, central: Decimal) -> Hours:
         """P10 and P90 around the central estimate. [h]"""
-        low, high = _around(self.hours[row], central)
+        low, high = _around(self._hours[index], central)
         return Hours(low, central, high)
 
-    def spread_of_cost(self, row: int, central: Decimal) -> Cost:
+    def spread_of_cost(self, index: int, central: Decimal) -> Cost:
         """P10 and P90 around the central estimate. [currency]"""
-        low, high = _around(self.cost[row], central)
+        low, high = _around(self._cost[index], central)
         return Cost(low, central, high)
 
-    def chance_of_hours(self, row: int, limit: Decimal | None) -> float | None:
-        """Share of draws within the limit, None without one."""
-        return None if limit is None else _share(self.hours[row] <= float(limit))
+    def chance(self, of: Floats, index: int, central: Decimal, limit: Decimal | None) -> float | None:
+        """Share of draws of `hours` or `cost` within the limit, None without one."""
+        if limit is None:
+            return None
+        kept = of[index] * float(central) <= float(limit)
+        return round(float(np.mean(kept)), 4)
 
-    def chance_of_cost(self, row: int, limit: Decimal | None) -> float | None:
-        """Share of draws within the limit, None without one."""
-        return None if limit is None else _share(self.cost[row] <= float(limit))
 
-
-def simulate(rows: Sequence[Row], seed: int) -> Simulated:
-    """Draws hours and costs of every row under common random numbers. Same seed, same draws."""
+def simulate(options: Sequence[Draw], seed: int) -> Simulated:
+    """Draws hours and costs of every option under common random numbers. Same seed, same draws."""
     luck = _Luck(seed)
-    start = np.array([_two_sided(luck.start, row.start) for row in rows])
-    centre = np.array([[row.training_hours] for row in rows])
-    low = np.array([[row.speed_low] for row in rows])
-    high = np.array([[row.speed_high] for row in rows])
+    start = np.array([_two_sided(luck.start, option.start) for option in options])
+    centre = np.array([[option.training_hours] for option in options])
+    low = np.array([[option.speed_low] for option in options])
+    high = np.array([[option.speed_high] for option in options])
     training = centre * _factor(luck.speed, low, high)
-    other = np.array([[_other_hours(row)] for row in rows])
-    paid = start + training + other
+    paid = start + training + np.array([[_other_hours(option)] for option in options])
     hours = paid.copy()
-    for index, row in enumerate(rows):
-        facts = row.priced.interruptions
+    for index, option in enumerate(options):
+        facts = option.priced.interruptions
         if facts is not None:
             paid[index], waiting = _interrupted(training[index], facts, luck)
             paid[index] += start[index]
             hours[index] = paid[index] + waiting
-    central_paid = np.array([[_paid_hours(row)] for row in rows])
-    return Simulated(hours, _costs(rows, paid / central_paid, luck))
+    hours /= np.array([[option.hours] for option in options])
+    paid /= np.array([[option.paid_hours] for option in options])
+    return Simulated(hours, _costs(options, paid, luck))
 
 
 class _Luck:
@@ -122,18 +132,11 @@ def _two_sided(z: Floats, figure: Figure) -> Floats:
     return float(figure.value) * _factor(z, max(low, 1e-6), max(high, 1e-6))
 
 
-def _other_hours(row: Row) -> float:
+def _other_hours(option: Draw) -> float:
     """Hours that nothing moves: the checkpoints of an uninterrupted run."""
-    if row.priced.interruptions is not None:
+    if option.priced.interruptions is not None:
         return 0.0
-    return float(row.priced.hours) - float(row.start.value) - row.training_hours
-
-
-def _paid_hours(row: Row) -> float:
-    facts = row.priced.interruptions
-    if facts is None:
-        return float(row.priced.hours)
-    return float(row.start.value) + facts.expected.paid
+    return option.hours - float(option.start.value) - option.training_hours
 
 
 def _interrupted(training: Floats, facts: Interruptions, luck: _Luck) -> tuple[Floats, Floats]:
@@ -165,47 +168,42 @@ def _interrupted(training: Floats, facts: Interruptions, luck: _Luck) -> tuple[F
     return paid, waiting
 
 
-def _costs(rows: Sequence[Row], ratio: Floats, luck: _Luck) -> Floats:
-    """(rows, draws): each line times the hours' ratio where it grows with hours, times its factor."""
-    plain = np.zeros((len(rows), 1))
-    by_hours = np.zeros((len(rows), 1))
+def _costs(options: Sequence[Draw], ratio: Floats, luck: _Luck) -> Floats:
+    """(options, draws): each line times the hours' ratio where it grows with hours, times its factor; all as
+    a factor on the option's central cost."""
+    plain = np.zeros((len(options), 1))
+    by_hours = np.zeros((len(options), 1))
     moved: dict[Factor, list[tuple[int, float, float, float, bool]]] = {factor: [] for factor in _FACTORS}
-    for index, row in enumerate(rows):
-        for line, risk in zip(row.priced.lines, row.priced.risks, strict=True):
-            amount = float(line.amount)
+    for index, option in enumerate(options):
+        total = float(option.priced.cost)
+        for line, risk in zip(option.priced.lines, option.priced.risks, strict=True):
+            share = float(line.amount) / total
             if risk.factor is not None:
-                moved[risk.factor].append((index, amount, risk.low, risk.high, risk.with_hours))
+                moved[risk.factor].append((index, share, risk.low, risk.high, risk.with_hours))
             elif risk.with_hours:
-                by_hours[index] += amount
+                by_hours[index] += share
             else:
-                plain[index] += amount
+                plain[index] += share
     cost = plain + by_hours * ratio
     for factor, lines in moved.items():
         if not lines:
             continue
-        at, amounts, low, high, with_hours = (np.array(column) for column in zip(*lines, strict=True))
-        drawn = amounts[:, None] * _factor(luck.by_factor[factor], low[:, None], high[:, None])
+        at, shares, low, high, with_hours = (np.array(column) for column in zip(*lines, strict=True))
+        drawn = shares[:, None] * _factor(luck.by_factor[factor], low[:, None], high[:, None])
         drawn *= np.where(with_hours[:, None], ratio[at], 1.0)
         np.add.at(cost, at, drawn)
     return np.asarray(cost)
 
 
-def _around(draws: Floats, central: Decimal) -> tuple[Decimal, Decimal]:
-    """P10 and P90, never on the wrong side of the central estimate.
-
-    The expected run of a spot option can lie above the P90 of its draws where losses are rare and dear; the
-    range then ends at the estimate.
-    """
-    low, high = np.partition(draws, _RANKS)[list(_RANKS)]
-    return min(central, _rounded(float(low))), max(central, _rounded(float(high)))
+_RANKS = [int(0.1 * DRAWS), math.ceil(0.9 * DRAWS) - 1]
 
 
-_RANKS = (int(0.1 * DRAWS), math.ceil(0.9 * DRAWS) - 1)
+def _p10_p90(draws: Floats) -> list[list[float]]:
+    ends: list[list[float]] = np.partition(draws, _RANKS, axis=1)[:, _RANKS].tolist()
+    return ends
 
 
-def _rounded(value: float) -> Decimal:
-    return money.quantity(value)
-
-
-def _share(kept: npt.NDArray[np.bool_]) -> float:
-    return round(float(np.mean(kept)), 4)
+def _around(factors: list[float], central: Decimal) -> tuple[Decimal, Decimal]:
+    value = float(central)
+    ends = sorted(money.quantity(value * factor) for factor in factors)
+    return min(central, ends[0]), max(central, ends[1])

@@ -16,7 +16,7 @@ from .spot import ExpectedRun
 
 if TYPE_CHECKING:
     from .own_rigs import OwnRate
-    from .ownership import Decay, PartPrice
+    from .ownership import Decay, PartPrice, RigHour
 
 # One random number of the simulation per factor, shared by every line and option that it moves.
 Factor = Literal["electricity", "spot price", "resale"]
@@ -24,7 +24,7 @@ Factor = Literal["electricity", "spot price", "resale"]
 
 @dataclass(frozen=True, slots=True)
 class Tariff:
-    """Electricity. price: per kWh, in the plan's currency. used: the stored row; None for the user's figure."""
+    """Electricity. price: per kWh, in the plan's currency. used: the stored row, if it was stored."""
 
     price: Decimal
     source: str
@@ -59,7 +59,7 @@ class Terms:
     regions: where to rent; empty for anywhere. own_rates: machine id -> the user's own all-in rate.
     at_hand: how many of each rig the user owns. tariff: None where no electricity price is known.
     priced_parts: bills of materials already priced, by rig; None where a part has no price.
-    decays: of resale values already looked up, by card.
+    decays, rig_hours: already worked out, by card and by rig.
     """
 
     market: Market
@@ -74,26 +74,11 @@ class Terms:
     own_rates: Mapping[str, OwnRate] = field(default_factory=dict)
     priced_parts: dict[str, tuple[PartPrice, ...] | None] = field(default_factory=dict)
     decays: dict[str, Decay] = field(default_factory=dict)
+    rig_hours: dict[str, RigHour] = field(default_factory=dict)
 
     @property
     def currency(self) -> str:
         return self.market.currency
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """The hours of one variant that nothing interrupts. [h]  formula: how training came about."""
-
-    training: Decimal
-    formula: str
-
-
-@dataclass(frozen=True, slots=True)
-class Sale:
-    """Something to pay for: a cloud offer, or a rig. region: "" where it has none."""
-
-    region: str
-    quote: Quote | None = None
 
 
 @dataclass(frozen=True, slots=True)

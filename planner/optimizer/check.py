@@ -23,20 +23,23 @@ _PLACES = 40
 Point = tuple[int, int]
 
 
-def check_options(options: Sequence[PlanOption], points: Sequence[tuple[str, Decimal, Decimal]]) -> None:
+def check_options(
+    options: Sequence[PlanOption], places: Sequence[str], points: Sequence[tuple[str, Decimal, Decimal]]
+) -> None:
     """Raises InternalError where the options contradict themselves, one another or the points.
 
-    points: (id, hours, cost) of every variant that was compared.
+    points: (place, hours, cost) of everything that was compared. places: where among them each option stands.
     """
-    raw = {name: (_whole(hours), _whole(cost)) for name, hours, cost in points}
-    if len({option.id for option in options}) != len(options) or len(raw) != len(points):
-        raise InternalError("two options have one id")
+    raw = {place: (_whole(hours), _whole(cost)) for place, hours, cost in points}
+    place_of = {option.id: place for option, place in zip(options, places, strict=True)}
+    if len(place_of) != len(options) or len(set(places)) != len(options) or len(raw) != len(points):
+        raise InternalError("two options have one id or place")
     for option in options:
         _check_money(option)
         _check_hours(option)
-        if raw.get(option.id) != (_whole(option.time_hours.p50), _whole(option.cost.p50)):
+        if raw[place_of[option.id]] != (_whole(option.time_hours.p50), _whole(option.cost.p50)):
             raise InternalError(f"{option.id}: compared at another cost or time than printed")
-    _check_front(options, raw)
+    _check_front(options, place_of, raw)
 
 
 def _whole(value: Decimal) -> int:
@@ -76,21 +79,25 @@ def _check_hours(option: PlanOption) -> None:
         raise InternalError(f"{option.id}: P10, P50 and P90 of the time are out of order")
 
 
-def _check_front(options: Sequence[PlanOption], raw: Mapping[str, Point]) -> None:
+def _check_front(
+    options: Sequence[PlanOption], place_of: Mapping[str, str], raw: Mapping[str, Point]
+) -> None:
     """Front points against every point; all others against one on the front that must beat them."""
-    front = {option.id: raw[option.id] for option in options if option.pareto}
+    front = {place_of[option.id]: option.id for option in options if option.pareto}
     for option in options:
         if option.pareto != (option.dominated_by is None):
             raise InternalError(f"{option.id}: both on the front and dominated, or neither")
-        witness = option.dominated_by
-        if witness is not None and (witness not in front or not _beats(front[witness], raw[option.id])):
-            raise InternalError(f"{option.id}: said to be beaten by {witness}, which does not")
-    for name, mine in raw.items():
-        on_front = name in front
-        if on_front and any(_beats(other, mine) for other in raw.values()):
-            raise InternalError(f"{name}: on the front, but another option beats it")
-        if not on_front and not any(_beats(other, mine) for other in front.values()):
-            raise InternalError(f"{name}: nothing on the front beats it, yet it is not there")
+        witness = None if option.dominated_by is None else place_of.get(option.dominated_by, "")
+        if witness is not None and (
+            witness not in front or not _beats(raw[witness], raw[place_of[option.id]])
+        ):
+            raise InternalError(f"{option.id}: said to be beaten by {option.dominated_by}, which does not")
+    best = [raw[place] for place in front]
+    for place, mine in raw.items():
+        if place in front and any(_beats(other, mine) for other in raw.values()):
+            raise InternalError(f"{front[place]}: on the front, but another option beats it")
+        if place not in front and not any(_beats(other, mine) for other in best):
+            raise InternalError(f"row {place}: nothing on the front beats it, yet it is not there")
 
 
 def _beats(a: Point, b: Point) -> bool:

@@ -1,0 +1,167 @@
+"""From the rows that are listed to the options of a plan: lines, spread, chances, memory and speed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+
+from . import money
+from .answer import Chance, Cost, Hours, Job, PlanOption, Room, Speed
+from .limits import Limits
+from .options import Variant
+from .risk import Draw, Simulated, simulate
+from .rows import Row
+from .terms import Priced, Terms
+
+
+def options_of(
+    listed: Sequence[str],
+    kept: Sequence[Row],
+    front: Mapping[str, str | None],
+    terms: Terms,
+    job: Job,
+    limits: Limits,
+    seed: int,
+) -> tuple[PlanOption, ...]:
+    """The options in the order listed. listed: places in `kept`; front: place -> place that beats it."""
+    rows = [kept[int(place)] for place in listed]
+    ids = _distinct([row.id for row in rows])
+    id_of = dict(zip(listed, ids, strict=True))
+    priced = [row.price(terms) for row in rows]
+    luck = _Luck(rows, priced, terms, seed)
+    parts = _Parts(job)
+    found = []
+    for rank, (place, row, price) in enumerate(zip(listed, rows, priced, strict=True), 1):
+        beaten_by = front[place]
+        variant = row.run.variant
+        cost, hours, chance = luck.of(rank - 1, row, limits)
+        found.append(
+            PlanOption(
+                rank=rank,
+                id=id_of[place],
+                provider=variant.machine.provider,
+                hardware=variant.machine.id,
+                count=variant.count,
+                gpu=variant.machine.gpu.id,
+                gpu_count=variant.gpu_count,
+                purchase_model=price.purchase_model,
+                region=price.region,
+                pareto=beaten_by is None,
+                dominated_by=None if beaten_by is None else id_of[beaten_by],
+                cost=cost,
+                time_hours=hours,
+                cash_upfront=price.cash_upfront,
+                cost_per_epoch=_per_epoch(row.cost, job),
+                price_per_gpu_hour=price.price_per_gpu_hour,
+                cost_lines=price.lines,
+                time_lines=price.time_lines,
+                memory=parts.room(variant),
+                throughput=parts.speed(variant),
+                prices=price.prices,
+                chance=chance,
+                notes=(*price.notes, *variant.step.notes),
+            )
+        )
+    return tuple(found)
+
+
+def _distinct(ids: list[str]) -> list[str]:
+    """Two offers of one place and contract would share an id: the later ones get a number."""
+    seen: dict[str, int] = {}
+    found = []
+    for name in ids:
+        seen[name] = seen.get(name, 0) + 1
+        found.append(name if seen[name] == 1 else f"{name}#{seen[name]}")
+    return found
+
+
+def _per_epoch(cost: Decimal, job: Job) -> Decimal | None:
+    return money.price(money.divided(cost, job.epochs)) if job.epochs else None
+
+
+class _Luck:
+    """Spreads of all rows. Rows of one run and purchase model that differ only in the price of their one line
+    have the same draws up to that factor, and are simulated once."""
+
+    def __init__(self, rows: Sequence[Row], priced: Sequence[Priced], terms: Terms, seed: int) -> None:
+        shapes: dict[object, int] = {}
+        draws: list[Draw] = []
+        self._shape: list[int] = []
+        for row, price in zip(rows, priced, strict=True):
+            alone = len(price.lines) == 1
+            key = (id(row.run), row.model.id, price.risks[0]) if alone else (id(row.run), id(row))
+            if key not in shapes:
+                shapes[key] = len(draws)
+                draws.append(row.draw(price, terms.assume))
+            self._shape.append(shapes[key])
+        self._simulated: Simulated = simulate(draws, seed)
+
+    def of(self, index: int, row: Row, limits: Limits) -> tuple[Cost, Hours, Chance]:
+        """Spread of cost and time, and the chances to keep the limits."""
+        shape, draws = self._shape[index], self._simulated
+        chance = Chance(
+            draws.chance(draws.hours, shape, row.hours, limits.hours),
+            draws.chance(draws.cost, shape, row.cost, limits.budget),
+        )
+        return draws.spread_of_cost(shape, row.cost), draws.spread_of_hours(shape, row.hours), chance
+
+
+class _Parts:
+    """Memory and speed as answers, made once per variant."""
+
+    def __init__(self, job: Job) -> None:
+        self._job = job
+        self._rooms: dict[int, Room] = {}
+        self._speeds: dict[int, Speed] = {}
+
+    def room(self, variant: Variant) -> Room:
+        if id(variant) not in self._rooms:
+            self._rooms[id(variant)] = room_of(variant)
+        return self._rooms[id(variant)]
+
+    def speed(self, variant: Variant) -> Speed:
+        if id(variant) not in self._speeds:
+            self._speeds[id(variant)] = speed_of(variant, self._job)
+        return self._speeds[id(variant)]
+
+
+def room_of(variant: Variant) -> Room:
+    """The variant's memory as an answer."""
+    memory = variant.memory
+    return Room(
+        allocated_bytes=(memory.allocated_bytes.p50, memory.allocated_bytes.p95),
+        reserved_bytes=(memory.reserved_bytes.p50, memory.reserved_bytes.p95),
+        process_bytes=(memory.process_bytes.p50, memory.process_bytes.p95),
+        capacity_bytes=memory.capacity_bytes,
+        fits=memory.fits,
+        breakdown=memory.breakdown,
+        peak_phase=memory.peak_phase,
+        peak_op=memory.peak_op,
+        tier=memory.tier,
+    )
+
+
+def speed_of(variant: Variant, job: Job) -> Speed:
+    """The variant's speed as an answer."""
+    step, setting = variant.step, variant.setting
+    return Speed(
+        value=step.samples_per_second,
+        low=step.samples_per_second * step.step_seconds / step.high_seconds,
+        high=step.samples_per_second * step.step_seconds / step.low_seconds,
+        step_seconds=step.step_seconds,
+        step_seconds_low=step.low_seconds,
+        step_seconds_high=step.high_seconds,
+        steps=job.steps,
+        precision=setting.precision,
+        global_batch_size=setting.micro_batch * setting.accumulation * setting.gpu_count,
+        micro_batch_size=setting.micro_batch,
+        accumulation=setting.accumulation,
+        activation_checkpointing=setting.activation_checkpointing,
+        strategy=setting.strategy,
+        link=setting.link,
+        network=setting.network,
+        communication_seconds=step.communication_seconds,
+        tier=step.tier,
+        breakdown=step.breakdown,
+        notes=step.notes,
+    )
