@@ -77,7 +77,7 @@ class _Schema:
             for i, argument in enumerate(schema.arguments)
             if argument.alias_info and argument.alias_info.is_write
         ]
-        reshapes = torch.Tag.inplace_view in func.tags or self.op == "resize_"
+        reshapes = torch.Tag.inplace_view in func.tags or self.op in ("resize_", "resize_as_", "set_")
         self.is_view = bool(func.is_view) or (reshapes and not self.allocates)
         # Only values change, and there are none: the call can be left out.
         self.in_place = self.mutated == [0] and not reshapes and len(schema.returns) == (not self.foreach)

@@ -121,7 +121,7 @@ class CudaChoices:
         batch_first: bool = False,
     ) -> tuple[torch.Tensor, ...]:
         """cuDNN's call for a whole recurrent stack; under autocast it runs on 16-bit copies."""
-        if isinstance(weights, bool):
+        if not isinstance(has_biases, bool):  # the overload for packed sequences
             raise BadConfig(
                 f"packed sequences in nn.{kind.upper()} depend on the data; trace it on padded tensors"
             )

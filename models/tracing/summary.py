@@ -124,7 +124,7 @@ def _memory(trace: StepTrace) -> tuple[MemoryPoint, ...]:
                     accumulating=accumulating,
                     allocated_bytes=replayed.allocated_peak_bytes,
                     reserved_bytes=replayed.reserved_peak_bytes,
-                    breakdown=replayed.breakdown,
+                    breakdown={category: size for category, size in replayed.breakdown.items() if size},
                     phase=replayed.phase,
                     op=replayed.op,
                 )

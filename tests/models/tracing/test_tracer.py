@@ -151,6 +151,7 @@ def test_before_any_allocator_the_small_peak_is_five_times_the_weights(lab: Any)
     assert lab.allocated_peak(trace, 8) == pytest.approx(5 * 4 * BERT_PARAMETERS, rel=0.001)
 
 
+@pytest.mark.filterwarnings("ignore:Module is None")
 def test_peak_equals_that_of_mem_tracker(lab: Any) -> None:
     """torch.distributed._tools.MemTracker on meta, eager attention: the same peak to 16 KiB."""
     layers, tokens, batch = 2, 128, 8
