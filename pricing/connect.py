@@ -95,10 +95,9 @@ def connect(where: Place) -> Engine:
         engine = create_engine(MEMORY, poolclass=StaticPool)
     elif where.read_only:
         # A WAL store in a directory that cannot be written opens only as immutable, unless a writer is at it.
-        mode = "mode=ro" if where.path.with_name(where.path.name + "-wal").exists() else "immutable=1"
-        engine = create_engine(
-            URL.create("sqlite", database=f"{where.path.absolute().as_uri()}?{mode}&uri=true")
-        )
+        busy = where.path.with_name(where.path.name + "-wal").exists()
+        query = {"uri": "true"} | ({"mode": "ro"} if busy else {"immutable": "1"})
+        engine = create_engine(URL.create("sqlite", database=where.path.absolute().as_uri(), query=query))
     else:
         engine = create_engine(where.url)
     event.listen(engine, "connect", _take_over_transactions)

@@ -230,8 +230,8 @@ def _check(offer: Offer) -> None:
         if value is not None and not (isinstance(value, datetime) and value.utcoffset() == _UTC_OFFSET):
             raise _bad(offer, name, "a datetime with timezone UTC is needed")
     for name, value in zip(_INTEGERS, _integers_of(offer), strict=True):
-        if value is not None and (type(value) is not int or value < 0):
-            raise _bad(offer, name, "a whole number, zero or more, is needed")
+        if value is not None and (type(value) is not int or not 0 <= value < 2**31):
+            raise _bad(offer, name, "a whole number, zero or more and below 2^31, is needed")
     for name, value in zip(_TEXTS, _texts_of(offer), strict=True):
         if value is None and name not in REQUIRED:
             continue

@@ -1,61 +1,16 @@
-"""The tables of the price store. The migrations make them; a test holds the two together.
+"""Which schema the price store has. The tables themselves are made by the migrations.
 
-`observations` is append-only: nothing is ever changed or deleted, "latest" and "as of" are views.
-Amounts are decimal text on every database (SQLite has no decimal type) and times are UTC text of
-fixed width (2026-09-10T19:55:14.000000Z), so that text order is time order on both.
+`observations` holds one row per observation, with the fields of Offer as columns and two hashes:
+observation_id (primary key) and price_id. It is append-only: nothing is changed or deleted. `latest` is a
+view on it, `loads` says which packaged snapshots were appended. Amounts are decimal text on every database
+(SQLite has no decimal type); times are UTC text of fixed width (2026-09-10T19:55:14.000000Z) and text
+compares by code point (on PostgreSQL: collation "C"), so that text order is time order everywhere.
 """
 
 from __future__ import annotations
-
-from sqlalchemy import Column, Index, Integer, MetaData, Table, Text
-
-from .offer import FIELDS
 
 # The newest migration in migrations/versions. Kept here so that opening a store that is up to date
 # need not import Alembic (350 ms).
 HEAD = "0001"
 # Not Alembic's own default name: a team's database may hold other programs' migrations.
 VERSION_TABLE = "planner_schema_version"
-
-INTEGER_FIELDS = frozenset({"term_months", "gpu_count", "gpu_mem_mib", "sample_n"})
-NEVER_NULL = frozenset(
-    {
-        "kind",
-        "provider",
-        "item",
-        "region",
-        "contract",
-        "unit",
-        "currency",
-        "observed_at",
-        "source",
-        "tax",
-        "availability",
-        "quality",
-        "components",
-    }
-)
-
-metadata = MetaData()
-
-observations = Table(
-    "observations",
-    metadata,
-    Column("observation_id", Text, primary_key=True),
-    Column("price_id", Text, nullable=False),
-    *(
-        Column(name, Integer if name in INTEGER_FIELDS else Text, nullable=name not in NEVER_NULL)
-        for name in FIELDS
-    ),
-    Index("observations_by_price", "price_id", "observed_at"),
-    Index("observations_by_kind", "kind", "item"),
-)
-
-# Which packaged snapshots have been appended: one row per content hash.
-loads = Table(
-    "loads",
-    metadata,
-    Column("content_sha256", Text, primary_key=True),
-    Column("loaded_at", Text, nullable=False),
-    Column("rows_added", Integer, nullable=False),
-)

@@ -32,20 +32,24 @@ SELECT * FROM (
 """
 
 
+# Compared by code point on both databases: SQLite does so anyway.
+_PLAIN = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
+
+
 def upgrade() -> None:
     op.create_table(
         "observations",
-        sa.Column("observation_id", sa.Text, primary_key=True),
-        *(sa.Column(name, sa.Text, nullable=False) for name in _TEXT_NOT_NULL.split()),
-        *(sa.Column(name, sa.Text) for name in _TEXT.split()),
+        sa.Column("observation_id", _PLAIN, primary_key=True),
+        *(sa.Column(name, _PLAIN, nullable=False) for name in _TEXT_NOT_NULL.split()),
+        *(sa.Column(name, _PLAIN) for name in _TEXT.split()),
         *(sa.Column(name, sa.Integer) for name in _INTEGER.split()),
     )
     op.create_index("observations_by_price", "observations", ["price_id", "observed_at"])
     op.create_index("observations_by_kind", "observations", ["kind", "item"])
     op.create_table(
         "loads",
-        sa.Column("content_sha256", sa.Text, primary_key=True),
-        sa.Column("loaded_at", sa.Text, nullable=False),
+        sa.Column("content_sha256", _PLAIN, primary_key=True),
+        sa.Column("loaded_at", _PLAIN, nullable=False),
         sa.Column("rows_added", sa.Integer, nullable=False),
     )
     op.execute(_LATEST)
