@@ -1,0 +1,273 @@
+"""A row of measured memory, read as a run that can be traced, or the reason why it cannot.
+
+The rows span seven years of torch; what its defaults did to memory is decided by version here, never by
+looking at the measured figure. Which model, loop and versions a source used where its columns do not say:
+calibration/data/memory_runs.toml.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+from .errors import ModelsError, UnknownName
+from .precision import policy_of
+from .tracing.step_trace import AttentionKernel, TraceVariant
+
+_FILE = Path(__file__).parent / "calibration" / "data" / "memory_runs.toml"
+
+Figure = Literal["allocated", "reserved", "nvml", "bracket", "fits", "oom"]
+
+
+@dataclass(frozen=True, slots=True)
+class Trained:
+    """What is trained: a workload of the zoo with what differs, or a reference network (model, head)."""
+
+    base: str = ""
+    config: Mapping[str, Any] = field(default_factory=dict)
+    task_class: str = ""
+    recipe: str = ""
+    reference: tuple[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One published run. figure: what its source states; failed_batch: the next rung of a bracket.
+
+    keeps_gradients: they live through the whole step (accumulation, or zeroed in place before torch 2.0).
+    softmax_keeps_input: autograd saved softmax's input beside its output, torch before 1.11
+        (pytorch/pytorch#64000, mended by #65242).
+    """
+
+    trained: Trained
+    variant: TraceVariant
+    gpu: str
+    gpu_count: int
+    precision: str
+    batch: int
+    failed_batch: int | None
+    figure: Figure
+    cuda: str
+    keeps_gradients: bool
+    late_zero_grad: bool
+    softmax_keeps_input: bool
+
+
+class NotCovered(ModelsError):
+    """A row that is not scored; the text is the reason it is listed under. Never leaves validation."""
+
+
+def read_run(row: Mapping[str, str]) -> Run:
+    """The run behind a row of vram.csv. Raises NotCovered."""
+    era = _era(row)
+    gpu_count = _gpu_count(row["parallelism"])
+    _check_scope(row, era.framework)
+    precision = _precision(row["precision"])
+    trained = _trained(row["model"])
+    modern = era.torch >= (2, 0)
+    accumulates = "accumulation" in f"{row['notes']} {row['batch_per_gpu']}".casefold()
+    return Run(
+        trained=trained,
+        variant=TraceVariant(
+            precision_policy=policy_of(precision),
+            attention_kernel=_kernel(row, precision) if modern else "math",
+            activation_checkpointing=_checkpointing(row["grad_checkpointing"]),
+            optimizer=era.optimizer or _optimizer(row["optimizer"], modern),
+            size=_size(row["seq_or_image"]),
+        ),
+        gpu=_gpu(row),
+        gpu_count=gpu_count,
+        precision=precision,
+        batch=_count(row["batch_per_gpu"], "batch size not stated"),
+        failed_batch=_failed_batch(row["fits"]),
+        figure=era.figure or _figure(row),
+        cuda=era.cuda,
+        keeps_gradients=accumulates or not modern,
+        late_zero_grad=era.late_zero_grad,
+        softmax_keeps_input=era.torch < (1, 11),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Era:
+    torch: tuple[int, ...]
+    cuda: str
+    framework: str
+    optimizer: str
+    late_zero_grad: bool
+    figure: Figure | None
+
+
+def _era(row: Mapping[str, str]) -> _Era:
+    framework = row["framework"]
+    said: Mapping[str, Any] = _table()["source"].get(row["source_group"]) or next(
+        (known for text, known in _table()["framework"].items() if text in framework), {}
+    )
+    torch = said.get("torch") or _first(r"torch[ ~=]*(\d+\.\d+)", framework) or "2.6"
+    version = tuple(int(part) for part in torch.split("."))
+    cuda = said.get("cuda") or _first(r"CUDA (\d+\.\d+)", framework) or _wheel(framework)
+    if not cuda:
+        cuda = "12.4" if version >= (2, 1) else "11.7" if version >= (1, 13) else "11.3"
+    return _Era(
+        torch=version,
+        cuda=cuda,
+        framework=framework,
+        optimizer=said.get("optimizer", ""),
+        late_zero_grad=said.get("late_zero_grad", False),
+        figure=said.get("figure"),
+    )
+
+
+def _wheel(framework: str) -> str:
+    found = re.search(r"cu(\d\d)(\d)\b", framework)
+    return f"{found[1]}.{found[2]}" if found else ""
+
+
+def _first(pattern: str, text: str) -> str:
+    found = re.search(pattern, text, re.IGNORECASE)
+    return found[1] if found else ""
+
+
+def _check_scope(row: Mapping[str, str], framework: str) -> None:
+    method = row["method"].casefold()
+    if any(word in method for word in ("lora", "adapter")):
+        raise NotCovered("adapters (LoRA, Adapter) are not traced yet")
+    if "tensorflow" in framework.casefold():
+        raise NotCovered("TensorFlow")
+    if "compile" in framework.casefold():
+        raise NotCovered("torch.compile changes what is saved for backward")
+
+
+def _gpu_count(text: str) -> int:
+    if re.search(r"FSDP|FULL_SHARD|ZeRO|TP|PP|CP", text):
+        raise NotCovered("sharded over several GPUs: not scored yet")
+    counts = [int(count) for count in re.findall(r"\d+", text)]
+    return max(counts, default=1)
+
+
+_PRECISIONS = (
+    (r"nf4|int8|4bit|8bit", ""),
+    (r"float8|fp8|nvfp4|mxfp8", ""),
+    (r"tf32", "tf32"),
+    (r"bf16.?true|^bf16$|pure bf16", "bf16"),
+    (r"fp16.?true|^fp16 \(pure", "fp16"),
+    (r"bf16", "bf16-amp"),
+    (r"fp16|amp|mixed", "fp16-amp"),
+    (r"fp32|float32", "fp32"),
+)
+
+
+def _precision(text: str) -> str:
+    for pattern, precision in _PRECISIONS:
+        if re.search(pattern, text.casefold()):
+            if not precision:
+                raise NotCovered("quantised or 8-bit arithmetic")
+            return precision
+    raise NotCovered("precision not stated")
+
+
+def _kernel(row: Mapping[str, str], precision: str) -> AttentionKernel:
+    from .hardware.catalogue import gpu
+
+    return gpu(_gpu(row)).attention_kernel(precision)
+
+
+def _checkpointing(text: str) -> bool:
+    said = text.casefold()
+    if said.startswith("selective"):
+        raise NotCovered("selective checkpointing is not traced yet")
+    return said.startswith(("yes", "full", "true"))
+
+
+def _optimizer(text: str, modern: bool) -> str:
+    said = text.casefold()
+    if "8bit" in said or "8-bit" in said:
+        raise NotCovered("8-bit optimizer state is not traced yet")
+    for name, optimizer in (
+        *(("fusedlamb", "lamb-fused"), ("fusedadam", "adam-fused"), ("adafactor", "")),
+        *(("adamw", "adamw-foreach" if modern else "adamw-loop"), ("sgd", "sgd-foreach")),
+        ("adam", "adam-foreach" if modern else "adamw-loop"),
+    ):
+        if name in said:
+            if not optimizer:
+                raise NotCovered("the Adafactor of transformers is not traced yet")
+            return optimizer
+    raise NotCovered(f"optimizer not known: {text}" if text else "optimizer not stated")
+
+
+def _size(text: str) -> int:
+    sides = re.fullmatch(r"(\d+)x(\d+)", text.strip())
+    if sides:
+        if sides[1] != sides[2]:
+            raise NotCovered("images that are not square")
+        return int(sides[1])
+    return _count(text, "sequence length or image size not stated")
+
+
+def _count(text: str, reason: str) -> int:
+    found = re.fullmatch(r"(\d+)(\D.*)?", text.strip())
+    if not found or (found[2] and found[2].lstrip().startswith(("or", "-"))):
+        raise NotCovered(reason)
+    return int(found[1])
+
+
+def _failed_batch(text: str) -> int | None:
+    found = re.search(r"(\d+) failed", text)
+    return int(found[1]) if found else None
+
+
+def _figure(row: Mapping[str, str]) -> Figure:
+    kind, what = row["kind"], row["what_is_measured"].casefold()
+    if kind == "max_batch_bracket":
+        return "bracket"
+    if kind in ("fits", "max_batch"):
+        return "fits"
+    if kind == "oom":
+        return "oom"
+    if kind != "measured":
+        raise NotCovered(f"kind of row not known: {kind}")
+    if "nvml" in what or "nvidia-smi" in what:
+        return "nvml"
+    if "reserved" in what:
+        return "reserved"
+    if "allocated" in what or "active" in what or "training memory" in what:
+        return "allocated"
+    raise NotCovered("what was measured is not known")
+
+
+def _trained(label: str) -> Trained:
+    from .workloads.zoo import workload
+
+    said = _table()["model"].get(label)
+    if said is not None:
+        reference = said.get("reference")
+        return Trained(
+            base=said.get("base", ""),
+            config=said.get("config", {}),
+            task_class=said.get("task_class", ""),
+            recipe=said.get("recipe", ""),
+            reference=(reference[0], reference[1]) if reference else None,
+        )
+    try:
+        return Trained(base=workload(label).id)
+    except UnknownName as error:
+        raise NotCovered(f"no class for the model: {label}") from error
+
+
+def _gpu(row: Mapping[str, str]) -> str:
+    from .hardware.catalogue import gpu
+
+    try:
+        return gpu(row["gpu"]).id
+    except UnknownName as error:
+        raise NotCovered(f"card not in the catalogue: {row['gpu']}") from error
+
+
+@cache
+def _table() -> Mapping[str, Any]:
+    return tomllib.loads(_FILE.read_text(encoding="utf-8"))
