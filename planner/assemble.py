@@ -28,7 +28,7 @@ def options_of(
     ids = _distinct([row.id for row in rows])
     id_of = dict(zip(listed, ids, strict=True))
     priced = [row.price(terms) for row in rows]
-    luck = _Luck(rows, priced, terms, seed)
+    luck = _Luck(rows, priced, seed)
     parts = _Parts(job)
     found = []
     for rank, (place, row, price) in enumerate(zip(listed, rows, priced, strict=True), 1):
@@ -83,7 +83,7 @@ class _Luck:
     """Spreads of all rows. Rows of one run and purchase model that differ only in the price of their one line
     have the same draws up to that factor, and are simulated once."""
 
-    def __init__(self, rows: Sequence[Row], priced: Sequence[Priced], terms: Terms, seed: int) -> None:
+    def __init__(self, rows: Sequence[Row], priced: Sequence[Priced], seed: int) -> None:
         shapes: dict[object, int] = {}
         draws: list[Draw] = []
         self._shape: list[int] = []
@@ -92,7 +92,7 @@ class _Luck:
             key = (id(row.run), row.model.id, price.risks[0]) if alone else (id(row.run), id(row))
             if key not in shapes:
                 shapes[key] = len(draws)
-                draws.append(row.draw(price, terms.assume))
+                draws.append(row.draw(price))
             self._shape.append(shapes[key])
         self._simulated: Simulated = simulate(draws, seed)
 

@@ -102,7 +102,7 @@ class Limits:
         if self.confidence is None:
             return [(row, row.hours, row.cost) for row in found]
         share = float(self.confidence) / 100
-        draws = simulate([row.draw(row.price(terms), terms.assume) for row in found], seed)
+        draws = simulate([row.draw(row.price(terms)) for row in found], seed)
         hours = np.quantile(draws.hours, share, axis=1).tolist()
         cost = np.quantile(draws.cost, share, axis=1).tolist()
         return [

@@ -194,8 +194,8 @@ def add_idle_power(bill: Bill, rig: Rig, count: int, hours: Decimal, terms: Term
     idle_hours = (1 - terms.utilization) / terms.utilization
     energy = money.quantity(hours * idle_hours * idle_kw * terms.pue * count)
     formula = (
-        f"{money.short(hours)} h × (1 - {terms.utilization:f})/{terms.utilization:f} idle hours each × {idle_kw:f} kW "
-        f"× PUE {terms.pue:f}{_times(count)}"
+        f"{money.short(hours)} h × (1 - {terms.utilization:f})/{terms.utilization:f} idle hours each × "
+        f"{idle_kw:f} kW × PUE {terms.pue:f}{_times(count)}"
     )
     _add_energy(bill, "idle power", energy, formula, terms)
 
@@ -287,7 +287,7 @@ def at_hand_bill(variant: Variant, hours: Decimal, terms: Terms) -> Bill:
 
 
 def purchase_bill(variant: Variant, hours: Decimal, terms: Terms) -> tuple[Bill, Decimal]:
-    """Every part now, the sale at the horizon if one was given, and the power of the run; and the cash now."""
+    """Every part now, the sale at the horizon if one was given, the power of the run; and the cash now."""
     rig, parts = _rig_and_parts(variant, terms)
     count = variant.count
     bill = Bill(terms.currency)

@@ -246,7 +246,7 @@ def _priced(
         region=sale.region,
         lines=tuple(bill.lines),
         risks=tuple(bill.risks),
-        time_lines=timed.lines,
+        time_lines=timed.lines(),
         prices=tuple(bill.prices),
         cash_upfront=cash_upfront,
         price_per_gpu_hour=per_gpu_hour,

@@ -31,9 +31,13 @@ def quote_of(sale: Sale) -> Quote:
 
 def billed_quantity(run: Run, timed: Timed, quote: Quote) -> Decimal:
     """What is multiplied by the offer's price: billed hours × instances, or × GPUs for a price per GPU."""
-    machine = run.variant.machine
-    units = run.variant.count * (machine.gpu_count if quote.offer.unit == "gpu_hour" else 1)
-    return money.product(_billed(machine.provider, timed.paid), Decimal(units))
+    by_gpu = quote.offer.unit == "gpu_hour"
+    key = (timed.paid, by_gpu)
+    if key not in run.billed:
+        machine = run.variant.machine
+        units = run.variant.count * (machine.gpu_count if by_gpu else 1)
+        run.billed[key] = money.product(_billed(machine.provider, timed.paid), Decimal(units))
+    return run.billed[key]
 
 
 def rental_cost(run: Run, timed: Timed, sale: Sale) -> Decimal:

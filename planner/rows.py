@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from .answer import Excluded, Job
-from .assumptions import Assumptions
 from .market import Sale
 from .options import Machine, OptionFinder, counts
 from .purchase_models import PURCHASE_MODELS, PurchaseModel
@@ -53,18 +52,17 @@ class Row:
         """The lines; they add up to hours and cost."""
         return self.model.price(self.run, self.timed, self.sale, terms)
 
-    def draw(self, priced: Priced, assume: Assumptions) -> Draw:
+    def draw(self, priced: Priced) -> Draw:
         """What the simulation needs of it."""
         step = self.run.variant.step
-        owned = self.run.variant.machine.provider == "own"
         return Draw(
             priced=priced,
             hours=float(self.hours),
             paid_hours=float(self.timed.paid),
-            training_hours=float(self.run.training.hours),
+            training_hours=float(self.run.training),
             speed_low=step.low_seconds / step.step_seconds,
             speed_high=step.high_seconds / step.step_seconds,
-            start=assume.figure("own_start_hours" if owned else "cloud_start_hours"),
+            start=self.run.start,
         )
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
 
 from . import money
 from .answer import Job, TimeLine
-from .assumptions import Assumptions
+from .assumptions import Assumptions, Figure
 from .options import Variant
 from .spot import expected_run, young_interval
 from .terms import Interruptions, Terms
@@ -21,11 +22,14 @@ _SHORTEST_INTERVAL = 1 / 12
 
 @dataclass(frozen=True, slots=True)
 class Timed:
-    """The hours of one run. lines add up to wall; paid is the part in which the machine is held. [h]"""
+    """The hours of one run. paid: those in which the machine is held; wall: all of them. [h]
 
-    lines: tuple[TimeLine, ...]
+    lines: their terms, which add up to wall; made when asked for, since most rows are only compared.
+    """
+
     wall: Decimal
     paid: Decimal
+    lines: Callable[[], tuple[TimeLine, ...]]
     interruptions: Interruptions | None = None
 
 
@@ -36,37 +40,36 @@ class Run:
         self.variant = variant
         self.job = job
         self._terms = terms
+        # (paid hours, price per GPU) -> what a seller's price is multiplied by; many regions share it.
+        self.billed: dict[tuple[Decimal, bool], Decimal] = {}
 
     @cached_property
-    def training(self) -> TimeLine:
-        """steps × seconds of a step."""
-        seconds = self.variant.step.step_seconds
-        hours = money.quantity(self.job.steps * seconds / _SECONDS_PER_HOUR)
-        formula = f"{self.job.steps:,} steps × {seconds:.6g} s / 3600"
-        return TimeLine("training", hours, formula, "step time estimate", "modelled")
+    def training(self) -> Decimal:
+        """steps × seconds of a step. [h]"""
+        return money.quantity(self.job.steps * self.variant.step.step_seconds / _SECONDS_PER_HOUR)
 
     @cached_property
-    def start(self) -> TimeLine:
-        """From the request until training runs."""
+    def start(self) -> Figure:
+        """From the request until training runs. [h]"""
         owned = self.variant.machine.provider == "own"
-        figure = self._terms.assume.figure("own_start_hours" if owned else "cloud_start_hours")
-        return TimeLine("start-up", money.quantity(figure.value), figure.note, figure.source, "assumed")
+        return self._terms.assume.figure("own_start_hours" if owned else "cloud_start_hours")
 
     @cached_property
     def steady(self) -> Timed:
         """On hardware that nobody takes away: start-up, training and periodic checkpoints."""
-        lines = [self.start, self.training]
         interval = self._terms.assume["checkpoint_interval_hours"]
-        writes = max(1, math.ceil(self.training.hours / interval)) if interval else 1
-        hours = money.quantity(writes * self._terms.checkpoint_hours)
-        if hours:
+        writes = max(1, math.ceil(self.training / interval)) if interval else 1
+        saving = money.quantity(writes * self._terms.checkpoint_hours)
+        total = money.quantity(self.start.value) + self.training + saving
+
+        def lines() -> tuple[TimeLine, ...]:
             formula = (
                 f"{writes:,} writes × {_seconds(self._terms.checkpoint_hours)}: one each {interval:f} h "
                 "and at the end"
             )
-            lines.append(TimeLine("checkpoints", hours, formula, "assumptions", "assumed"))
-        total = money.total(line.hours for line in lines)
-        return Timed(tuple(lines), total, total)
+            return self._lines(TimeLine("checkpoints", saving, formula, "assumptions", "assumed"))
+
+        return Timed(total, total, lines)
 
     @cached_property
     def interrupted(self) -> Timed | None:
@@ -76,9 +79,8 @@ class Run:
         mean_to_loss, checkpoint = float(figure.value), float(self._terms.checkpoint_hours)
         outage, restart = float(assume["spot_mean_outage_hours"]), float(assume["spot_restart_hours"])
         interval = max(young_interval(checkpoint, mean_to_loss), _SHORTEST_INTERVAL)
-        training = self.training.hours
         expected = expected_run(
-            float(training),
+            float(self.training),
             interval=interval,
             checkpoint=checkpoint,
             restart=restart,
@@ -87,22 +89,40 @@ class Run:
         )
         if not math.isfinite(expected.wall):
             return None
-        redone = max(money.ZERO, money.quantity(expected.paid) - training)
+        redone = max(money.ZERO, money.quantity(expected.paid) - self.training)
         waiting = money.quantity(expected.waiting)
-        lines = [self.start, self.training]
-        if redone:
-            formula = (
-                f"{expected.losses:.3g} losses expected, one each {mean_to_loss:g} h; checkpoint of "
+        paid = money.quantity(self.start.value) + self.training + redone
+
+        def lines() -> tuple[TimeLine, ...]:
+            losses = f"{expected.losses:.3g} losses"
+            again = (
+                f"{losses} expected, one each {mean_to_loss:g} h; checkpoint of "
                 f"{_seconds(self._terms.checkpoint_hours)} each {interval:.3g} h; restart {restart:g} h: "
                 "n e^(R/M) (e^((tau+C)/M) - 1) M - training"
             )
-            lines.append(TimeLine("checkpoints and work redone", redone, formula, figure.source, "modelled"))
-        if waiting:
-            formula = f"{expected.losses:.3g} losses × {outage:g} h without capacity, not billed"
-            lines.append(TimeLine("waiting for capacity", waiting, formula, figure.source, "modelled"))
-        paid = money.total((self.start.hours, training, redone))
+            idle = f"{losses} × {outage:g} h without capacity, not billed"
+            return self._lines(
+                TimeLine("checkpoints and work redone", redone, again, figure.source, "modelled"),
+                TimeLine("waiting for capacity", waiting, idle, figure.source, "modelled"),
+            )
+
         facts = Interruptions(expected, interval, checkpoint, restart, mean_to_loss, outage)
-        return Timed(tuple(lines), paid + waiting, paid, facts)
+        return Timed(paid + waiting, paid, lines, facts)
+
+    def _lines(self, *more: TimeLine) -> tuple[TimeLine, ...]:
+        """Start-up, training and what else takes time."""
+        start, seconds = self.start, self.variant.step.step_seconds
+        return (
+            TimeLine("start-up", money.quantity(start.value), start.note, start.source, "assumed"),
+            TimeLine(
+                "training",
+                self.training,
+                f"{self.job.steps:,} steps × {seconds:.6g} s / 3600",
+                "step time estimate",
+                "modelled",
+            ),
+            *(line for line in more if line.hours),
+        )
 
 
 def checkpoint_hours(parameters: int, assume: Assumptions) -> Decimal:

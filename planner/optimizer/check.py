@@ -8,7 +8,7 @@ fault of ours: the plan is not printed.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from decimal import Decimal
+from decimal import Context, Decimal
 from typing import TYPE_CHECKING
 
 from ..errors import InternalError
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 # Half a step of the rounding (1e-6 h) for each of up to four time lines, and float seconds.
 _HOURS_TOLERANCE = 1e-5
 _PLACES = 40
+_SCALE = 10**_PLACES
+_DIGITS = Context(prec=120)
 
 Point = tuple[int, int]
 
@@ -43,18 +45,19 @@ def check_options(
 
 
 def _whole(value: Decimal) -> int:
-    """The number in units of 1e-40, from its digits."""
-    whole, _, decimals = format(value, "f").partition(".")
-    if len(decimals) > _PLACES:
+    """The number in units of 1e-40."""
+    scaled = _DIGITS.scaleb(value, _PLACES)
+    whole = int(scaled)
+    if whole != scaled:
         raise InternalError(f"{value} has more than {_PLACES} decimals")
-    return int(whole + decimals.ljust(_PLACES, "0"))
+    return whole
 
 
 def _check_money(option: PlanOption) -> None:
     total = 0
     for line in option.cost_lines:
         amount = _whole(line.amount)
-        if _whole(line.quantity) * _whole(line.unit_price) != amount * 10**_PLACES:
+        if _whole(line.quantity) * _whole(line.unit_price) != amount * _SCALE:
             raise InternalError(f"{option.id}: {line.item} is not quantity × unit price")
         total += amount
     if total != _whole(option.cost.p50):
