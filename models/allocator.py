@@ -1,4 +1,4 @@
-"""Replay of a step's allocations: what its tensors take at the peak, and what the allocator reserves for them.
+"""Replay of a step: what its tensors take at the peak, and what the allocator reserves for them.
 
 Rules of the allocator: caching_allocator.py.
 """

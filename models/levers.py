@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
-from .errors import ModelsError
+from .errors import ModelsError, TraceUnavailable
 from .precision import policy_of
 from .tracing.step_trace import TraceVariant
 from .tracing.summary import StepSummary
@@ -19,6 +19,7 @@ from .vram import MemoryEstimate, estimate_memory, max_micro_batch
 
 if TYPE_CHECKING:
     from .hardware.catalogue import Gpu
+    from .workloads.records import Workload
 
 # (variant) -> summary; the zoo's `summary` bound to a workload. Raises a ModelsError where there is none.
 SummaryOf = Callable[[TraceVariant], StepSummary]
@@ -92,6 +93,24 @@ class Lever:
         }
 
 
+def shipped_only(workload: Workload) -> SummaryOf:
+    """Summaries of `workload` that need no tracing: a page of levers should not take a minute.
+
+    The function raises TraceUnavailable for any other variant.
+    """
+    from .workloads import store
+
+    keys = {variant.key for variant in store.shipped_variants(workload)}
+
+    def summary_of(variant: TraceVariant) -> StepSummary:
+        real = store.variant_of(workload, variant)
+        if real.key not in keys:
+            raise TraceUnavailable(f"{workload.id}: the variant {real.key} does not ship")
+        return store.summary(workload, real)
+
+    return summary_of
+
+
 def estimate(summary_of: SummaryOf, gpu: Gpu, setting: Setting) -> MemoryEstimate:
     """Memory of one setting. Raises as `summary_of` and estimate_memory do."""
     return estimate_memory(
@@ -114,11 +133,14 @@ def levers(summary_of: SummaryOf, gpu: Gpu, setting: Setting) -> tuple[Lever, ..
 
 
 def smallest_combination(summary_of: SummaryOf, gpu: Gpu, setting: Setting) -> Lever | None:
-    """The fewest changes that fit together, the gentlest first; None where all of them are not enough.
+    """The fewest changes that fit together, the gentlest first; None where it fits already or nothing helps.
 
     Gentle to harsh: fused optimizer, mixed precision, smaller micro-batch, checkpointing, sharding.
     """
-    before = estimate(summary_of, gpu, setting).process_bytes.p95
+    now = estimate(summary_of, gpu, setting)
+    if now.fits == "yes":
+        return None
+    before = now.process_bytes.p95
     for count in range(1, len(_CHANGES) + 1):
         for names in combinations(_CHANGES, count):
             # The micro-batch is chosen last: it takes what room the others leave.

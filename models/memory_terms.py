@@ -34,8 +34,10 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Sharding:
-    """How FSDP gathers: shares of the weights in one unit, and units alive at once."""
+    """How FSDP gathers: layers or shares of the weights in one unit, and units alive at once."""
 
+    unit_layers_p50: float
+    unit_layers_p95: float
     unit_fraction_p50: float
     unit_fraction_p95: float
     gathered_units: int
@@ -139,10 +141,10 @@ def sharding() -> Sharding:
     """What FSDP's gather and scatter buffers are sized by."""
     row = _table()["fsdp"]
     return Sharding(
-        row["unit_fraction_p50"],
-        row["unit_fraction_p95"],
+        *(row["unit_layers_p50"], row["unit_layers_p95"]),
+        *(row["unit_fraction_p50"], row["unit_fraction_p95"]),
         row["gathered_units"],
-        f"FSDP gathers {row['gathered_units']} units of {row['unit_fraction_p50']:.0%} of the weights "
+        f"FSDP gathers {row['gathered_units']} units of {row['unit_layers_p50']} layers' weights "
         f"({row['source']}: {row['note']})",
     )
 

@@ -73,8 +73,9 @@ def _fully_sharded(
     # as FSDP's MixedPrecision does; so no low-precision copies outlive their unit.
     gathered_weights = weights / 2 if summary.variant.precision_policy == "amp" else weights
     units = rules.gathered_units + 1  # and one unit's whole gradient
-    gathered = int(gathered_weights * min(1.0, units * rules.unit_fraction_p50))
-    wider = int(gathered_weights * min(1.0, units * rules.unit_fraction_p95))
+    usual, large = _unit_shares(summary, rules)
+    gathered = int(gathered_weights * min(1.0, units * usual))
+    wider = int(gathered_weights * min(1.0, units * large))
     kept = {name: -(-size // gpu_count) if name in _STATES else size for name, size in peak.parts.items()}
     kept.pop("low_precision_copies", None)
     backward = {name: size for name, size in kept.items() if name != "optimizer_transient"}
@@ -94,6 +95,22 @@ def _fully_sharded(
         parts=parts,
         phase="backward" if in_backward else peak.phase,
         texts=(*peak.texts, rules.text),
+    )
+
+
+def _unit_shares(summary: StepSummary, rules: memory_terms.Sharding) -> tuple[float, float]:
+    """Share of the weights in the largest wrapped unit, P50 and P95; layers counted by their attention."""
+    layers = 0
+    for work in summary.work:
+        if work.phase == "forward" and work.op_class == "attention_fused":
+            layers += work.launches
+        elif work.phase == "forward" and work.op_class == "attention_unfused":
+            layers += work.launches // 2  # two batched products around each score matrix
+    if not layers:
+        return rules.unit_fraction_p50, rules.unit_fraction_p95
+    return (
+        min(rules.unit_layers_p50 / layers, rules.unit_fraction_p95),
+        min(rules.unit_layers_p95 / layers, 2 * rules.unit_fraction_p95),
     )
 
 

@@ -122,3 +122,28 @@ def test_every_lever_keeps_the_samples_of_one_optimizer_step(summary_of: Any) ->
     for lever in levers(summary_of, TrainingCard(), setting):
         assert lever.setting.micro_batch * lever.setting.accumulation == 36
         assert lever.to_json()["process_bytes"]["p95"] == lever.estimate.process_bytes.p95
+
+
+def test_what_fits_already_needs_no_combination(summary_of: Any) -> None:
+    assert smallest_combination(summary_of, TrainingCard(), Setting("fp32", micro_batch=1)) is None
+
+
+def test_levers_of_a_shipped_workload_trace_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Llama-2-7B on an RTX 4090: sharding over GPUs is the only way, whatever else is changed."""
+    from planner.models.hardware.catalogue import gpu
+    from planner.models.levers import shipped_only
+    from planner.models.workloads import store
+    from planner.models.workloads.zoo import workload
+
+    def refuse(*_: Any) -> Any:
+        raise AssertionError("traced")
+
+    monkeypatch.setattr(store, "trace_now", refuse)
+    card, setting = gpu("rtx-4090-24gb"), Setting("bf16-amp", micro_batch=1)
+    summary_of = shipped_only(workload("llama-2-7b"))
+    found = levers(summary_of, card, setting)
+    assert found[0].setting.strategy == "fsdp"
+    together = smallest_combination(summary_of, card, setting)
+    assert together is not None
+    assert "fully sharded data parallel" in together.names
+    assert together.fits
