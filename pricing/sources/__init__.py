@@ -25,7 +25,8 @@ Both halves are called on a fresh instance made without arguments; arguments wit
 The class is made lazily: importing this package imports no cloud client, nor the modules of the sources.
 
 A module in this folder is known by one line of `_MODULES`. Packages outside join through the entry-point
-group "training_planner.price_sources", each entry naming a module to import, through the same door.
+group "training_planner.price_sources", each entry naming a module to import, through the same door. One that
+does not import is listed as unavailable; the others go on.
 """
 
 from __future__ import annotations
@@ -145,7 +146,7 @@ def source(
 
 
 def sources() -> tuple[SourceInfo, ...]:
-    """Every source, those of this package first. Raises what importing a joined package raises."""
+    """Every source, those of this package first."""
     _load()
     return tuple(_registry.values())
 
@@ -168,12 +169,34 @@ def _load() -> None:
     for module in _MODULES:
         import_module(f".{module}", __package__)
     for entry in entry_points(group=ENTRY_POINTS):
-        entry.load()
+        try:
+            entry.load()
+        except (ImportError, AttributeError) as error:
+            source(entry.name, provider=entry.name, needs=str(error))(_Broken(entry.name, str(error)))
     _loaded.append(True)
 
 
+class _Broken:
+    """A joined package that does not import; it is listed, and cannot be asked."""
+
+    def __init__(self, name: str, why: str) -> None:
+        self._needs = f'the package of source "{name}", which does not import ({why})'
+
+    def __call__(self) -> Source:
+        return self
+
+    def fetch(self, context: FetchContext) -> Iterator[RawPage]:
+        raise SourceUnavailable(self._needs)
+
+    def parse(
+        self, pages: Iterable[RawPage], *, fetched_at: datetime, observed_at: datetime | None = None
+    ) -> ParseResult:
+        raise SourceUnavailable(self._needs)
+
+
 def _full_name(make: Callable[[], Source]) -> str:
-    return f"{make.__module__}.{getattr(make, '__qualname__', make)}"
+    kind = make if isinstance(make, type) else type(make)
+    return f"{kind.__module__}.{kind.__qualname__}"
 
 
 __all__ = [

@@ -1,0 +1,1 @@
+"""The sources of Microsoft Azure; importing them registers them."""

@@ -1,0 +1,1 @@
+"""The sources of Google Cloud; importing them registers them."""
