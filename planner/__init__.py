@@ -10,9 +10,12 @@ Nothing is imported until it is used, so that `import planner` costs next to not
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+# Not typing's: importing it takes longer than `planner --version` may. Type checkers know the name.
+TYPE_CHECKING = False
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from .api import (
         estimate_memory,
         estimate_throughput,

@@ -33,15 +33,19 @@ class _AsTyped:
         return value
 
 
-def _leave_values_as_typed(command: Any) -> None:
-    for parameter in command.params:
+def _leave_values_as_typed(command: Any, ctx: Context) -> None:
+    for parameter in [*command.params, command.get_help_option(ctx)]:
         parameter._runtime_param = _AsTyped()
     for sub_command in getattr(command, "commands", {}).values():
-        _leave_values_as_typed(sub_command)
+        _leave_values_as_typed(sub_command, ctx)
 
 
 class LazyGroup(TyperGroup):
     """A group whose commands stand in `COMMANDS` and are imported on use."""
+
+    def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
+        _leave_values_as_typed(self, ctx)
+        return super().parse_args(ctx, args)
 
     def list_commands(self, ctx: Context) -> list[str]:
         return list(COMMANDS)
@@ -53,7 +57,7 @@ class LazyGroup(TyperGroup):
         module = importlib.import_module(f"planner.cli.commands.{entry.module}")
         command = typer.main.get_command(module.app)
         command.name = entry.name
-        _leave_values_as_typed(command)
+        _leave_values_as_typed(command, ctx)
         return command
 
     def resolve_command(self, ctx: Context, args: list[str]) -> tuple[str | None, Command | None, list[str]]:

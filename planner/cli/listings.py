@@ -26,12 +26,11 @@ def listed(
     document = plain_values(found.to_json())
     items = document[found.kind]
     rows = [{key: _cell(key, value) for key, value in item.items()} for item in items]
-    brief = [{key: row.get(key) for key in columns} for row in rows]
     return Answer(
         document=document,
         items=items,
-        rows=rows,
-        brief=brief,
+        rows=lambda: rows,
+        brief=lambda: [{key: row.get(key) for key in columns} for row in rows],
         table=lambda look: listing(rows, columns, look, notes, drop),
         title=title,
         notes=notes,
@@ -42,11 +41,10 @@ def record(kind: str, found: Any) -> Answer:
     """A record of a catalogue, every figure with its source."""
     document = {"schema_version": "1.0", "kind": kind, **plain_values(found)}
     body = {key: value for key, value in document.items() if key not in ("schema_version", "kind")}
-    rows = record_rows(body)
     return Answer(
         document=document,
         items=[document],
-        rows=rows,
+        rows=lambda: record_rows(body),
         table=lambda look: record_page(body, look),
         title=f"{kind} {body.get('id', '')}",
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import tempfile
@@ -28,7 +27,7 @@ class Answer:
 
     document: the whole answer as JSON values; its fields are the contract that scripts rely on.
     items: what jsonl writes, one a line.
-    rows: what csv writes; numbers as numbers.
+    rows: what csv writes; numbers as numbers. Made only when asked for, like the table.
     table: the text for a reader, laid out for a look.
     brief: the rows of markdown and html, which people read; `rows` where None.
     notes: sentences that stand above the table of an html page and below that of markdown.
@@ -37,10 +36,10 @@ class Answer:
 
     document: Mapping[str, Any]
     items: Sequence[Mapping[str, Any]]
-    rows: Sequence[tabular.Row]
+    rows: Callable[[], Sequence[tabular.Row]]
     table: Callable[[Look], str]
     title: str
-    brief: Sequence[tabular.Row] | None = None
+    brief: Callable[[], Sequence[tabular.Row]] | None = None
     notes: Sequence[str] = field(default=())
     exit_code: int = 0
 
@@ -79,12 +78,12 @@ def destination(format: str | None, output: str | None, yes: bool) -> Destinatio
 def rendered(answer: Answer, format: str, look: Look) -> str:
     """The answer as text in one of FORMATS, ending in a newline."""
     if format == "json":
-        return json.dumps(answer.document, indent=2, ensure_ascii=False) + "\n"
+        return tabular.to_json(answer.document)
     if format == "jsonl":
         return tabular.to_jsonl(answer.items)
     if format == "csv":
-        return tabular.to_csv(answer.rows)
-    brief = answer.rows if answer.brief is None else answer.brief
+        return tabular.to_csv(answer.rows())
+    brief = (answer.brief or answer.rows)()
     if format == "markdown":
         notes = "".join(f"\n{note}\n" for note in answer.notes)
         return tabular.to_markdown(brief) + notes

@@ -20,10 +20,13 @@ def money(amount: Decimal) -> str:
 def money_range(low: Decimal, high: Decimal) -> str:
     """Two ends of a band, to three figures: more would promise what a simulation cannot keep.
 
+    One figure where the ends do not differ by as much.
+
     >>> money_range(Decimal("2.664"), Decimal("3.552")), money_range(Decimal("1801.692"), Decimal(2402))
     ('2.66–3.55', '1,802–2,402')
     """
-    return f"{_three(low)}–{_three(high)}"
+    ends = dict.fromkeys((_three(low), _three(high)))
+    return "–".join(ends)
 
 
 def hours(value: float) -> str:

@@ -20,7 +20,14 @@ from planner.reports.tabular import Cell
 DROPPED = ("batch", "precision", "per_gpu_hour", "age", "region", "per_epoch", "memory", "chance", "range")
 """Columns that make room, first to go first."""
 
-_SHOWN_ASSUMPTIONS = 6
+OWNED = {
+    "own": "power, wear and resale forgone of a rig at hand",
+    "buy": "the whole purchase now",
+    "amortised": "hours of a bought rig over its life",
+}
+"""What the three prices of a rig mean; they are never mixed."""
+
+_SHOWN_ASSUMPTIONS = 3
 _NARROW, _NAME = 100, 25
 """On a terminal of fewer columns, names are folded to so many: then 80 hold all that decides."""
 
@@ -115,11 +122,13 @@ def footer(document: Mapping[str, Any], options: Sequence[Option], names: Sequen
     for what, (option, name) in (("Cheapest", front[0]), ("Fastest", front[-1])) if front else ():
         cost, time = figures.money(Decimal(option["cost"]["p50"])), figures.hours(option["time_hours"]["p50"])
         lines.append(f"{what}: {name}, {cost} {currency} in all, {time} h")
+    kinds = {option["purchase_model"] for option in options}
+    if kinds & OWNED.keys():
+        lines.append("; ".join(f"{kind} = {means}" for kind, means in OWNED.items() if kind in kinds))
     assumptions = document["assumptions"]
-    for i, assumption in enumerate(assumptions[:_SHOWN_ASSUMPTIONS]):
-        lines.append(f"{'Assumed: ' if i == 0 else '         '}{assumption['text']}")
+    lines += [f"Assumed: {assumption['text']}" for assumption in assumptions[:_SHOWN_ASSUMPTIONS]]
     if len(assumptions) > _SHOWN_ASSUMPTIONS:
-        lines.append(f"         and {len(assumptions) - _SHOWN_ASSUMPTIONS} more (--format json lists all)")
+        lines.append(f"Assumed: {len(assumptions) - _SHOWN_ASSUMPTIONS} things more; --format json lists all")
     if document["excluded"]:
         reasons = Counter(excluded["code"] for excluded in document["excluded"]).most_common(4)
         said = ", ".join(f"{code.replace('_', ' ')} {times}" for code, times in reasons)
@@ -136,7 +145,7 @@ def _headings(document: Mapping[str, Any]) -> dict[str, str]:
         "rank": "#", "option": "OPTION", "region": "REGION", "cost": f"TOTAL {currency}",
         "range": "80 % RANGE", "time": "HOURS", "chance": "CHANCE", "per_epoch": f"{currency}/EPOCH",
         "per_gpu_hour": f"{currency}/GPU-H", "precision": "PRECISION", "batch": "BATCH", "memory": "MEMORY",
-        "age": "AGE",
+        "age": "PRICE AGE",
     }  # fmt: skip
 
 
@@ -173,7 +182,8 @@ def _folded(name: str, look: Look) -> str:
         return name
     lines = []
     while len(name) > _NAME:
-        at = max(name.rfind(mark, 0, _NAME) for mark in " ._-") + 1 or _NAME
+        word = name.rfind(" ", 0, _NAME + 1)
+        at = (word if word > 0 else max(name.rfind(mark, 0, _NAME) for mark in "._-")) + 1 or _NAME
         lines.append(name[:at].rstrip())
         name = name[at:]
     return "\n".join([*lines, name])

@@ -35,7 +35,7 @@ def show() -> Answer:
     return Answer(
         document={"schema_version": "1.0", "kind": "config", "file": str(file), "settings": rows},
         items=rows,
-        rows=rows,
+        rows=lambda: rows,
         table=lambda look: listing(
             rows, {"key": "SETTING", "value": "VALUE", "origin": "FROM"}, look, [note]
         ),

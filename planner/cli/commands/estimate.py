@@ -104,10 +104,13 @@ def throughput(
 def _answer(document: dict[str, Any], page: Any) -> Answer:
     from planner.reports.records import record_rows
 
-    rows = record_rows({key: value for key, value in document.items() if key != "schema_version"})
     title = f"{document['workload']} on {document['gpu']}: {document['kind']}"
     return Answer(
-        document=document, items=[document], rows=rows, table=lambda look: page(document, look), title=title
+        document=document,
+        items=[document],
+        rows=lambda: record_rows({key: value for key, value in document.items() if key != "schema_version"}),
+        table=lambda look: page(document, look),
+        title=title,
     )
 
 

@@ -136,11 +136,10 @@ def _explained(plan: Plan, which: str) -> Answer:
     from planner.reports.explanation import explanation_page, explanation_rows
 
     document = plan.explain(which).to_json()
-    rows = explanation_rows(document)
     return Answer(
         document=document,
         items=document["terms"],
-        rows=rows,
+        rows=lambda: explanation_rows(document),
         table=lambda look: explanation_page(document, look),
         title=f"{document['id']}: {document['total']} {document['currency']}",
     )
@@ -159,8 +158,8 @@ def _answer(plan: Plan, everything: bool, project: str | None, ceiling: Decimal 
     return Answer(
         document=document,
         items=document["options"],
-        rows=option_rows(document, project),
-        brief=pareto_table.brief_rows(document),
+        rows=lambda: option_rows(document, project),
+        brief=lambda: pareto_table.brief_rows(document),
         table=lambda look: pareto_table.pareto_table(document, look, everything),
         title=notes[0],
         notes=notes[1:],

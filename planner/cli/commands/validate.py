@@ -91,7 +91,7 @@ def _answer(
     return Answer(
         document=document,
         items=rows,
-        rows=rows,
+        rows=lambda: rows,
         table=lambda look: validation_page(document, look),
         title=f"Predicted against measured: {kind}",
     )
