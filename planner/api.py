@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any
 
 from .errors import NothingStored, UsageError
@@ -76,9 +76,20 @@ def estimate_memory(
 ) -> MemoryAnswer:
     """Whether one training step fits on `gpu`, and what fills it. batch_size: of one GPU, the micro-batch.
 
-    precision: default the workload's most usual. Raises the errors of models and UsageError.
+    precision: default the workload's most usual that the card runs. Of an instance or rig its card is meant.
+    Raises the errors of models and UsageError.
     """
-    raise NotImplementedError
+    from .asking import memory_of
+
+    asked = {
+        "precision": precision,
+        "batch_size": batch_size,
+        "gpus": gpus,
+        "accumulation": accumulation,
+        "activation_checkpointing": activation_checkpointing,
+        "strategy": strategy,
+    }
+    return memory_of(find_workload(model), gpu, seq_len, asked)
 
 
 def estimate_throughput(
@@ -98,8 +109,19 @@ def estimate_throughput(
 
     gpu: a GPU, an instance or a rig; the last two bring their own link and count.
     link: a link class; None: the usual one of that card.
+    Raises the errors of models and UsageError.
     """
-    raise NotImplementedError
+    from .asking import throughput_of
+
+    asked = {
+        "precision": precision,
+        "batch_size": batch_size,
+        "gpus": gpus,
+        "accumulation": accumulation,
+        "activation_checkpointing": activation_checkpointing,
+        "strategy": strategy,
+    }
+    return throughput_of(find_workload(model), gpu, seq_len, link, asked)
 
 
 def list_prices(
@@ -109,30 +131,61 @@ def list_prices(
     region: str | None = None,
     contract: str | None = None,
     kind: str | None = None,
-    as_of: str | None = None,
+    as_of: str | date | None = None,
 ) -> Listing:
-    """Stored offers, the latest of each key as of that moment."""
-    raise NotImplementedError
+    """Stored offers, the latest of each key as of that moment (a date means its last second, UTC).
+
+    Raises UsageError for a moment that does not read, NothingStored where the store cannot be used.
+    """
+    from .lists import price_list
+    from .planning import default_as_of
+    from .pricing.errors import StoreUnusable
+    from .pricing.store import PriceStore
+    from .request import instant
+
+    try:
+        moment = default_as_of() if as_of is None else instant(as_of)
+    except ValueError as error:
+        raise UsageError(f"as_of = {as_of}: {error}", "as_of") from error
+    try:
+        with PriceStore.open() as store:
+            offers = store.latest(
+                moment, item=item, provider=provider, region=region, contract=contract, kind=kind
+            )
+    except StoreUnusable as error:
+        raise NothingStored(str(error)) from error
+    return price_list(offers, moment)
 
 
 def list_hardware(kind: str | None = None) -> Listing:
     """Every GPU, instance and rig of the catalogue. kind: "gpu", "instance" or "rig"; None: all."""
-    raise NotImplementedError
+    from .lists import hardware_list
+
+    if kind not in (None, "gpu", "instance", "rig"):
+        raise UsageError(f"kind = {kind}: must be gpu, instance or rig", "kind")
+    return hardware_list(kind)
 
 
 def show_hardware(name: str) -> Gpu | Instance | Rig:
     """One GPU, instance or rig, with source and date of each figure. Raises UnknownName."""
-    raise NotImplementedError
+    from .models.hardware import catalogue
+
+    return catalogue.hardware(name)
 
 
 def list_workloads() -> Listing:
     """Every named workload."""
-    raise NotImplementedError
+    from .lists import workload_list
+    from .models.workloads import zoo
+
+    return workload_list(zoo.workloads())
 
 
 def show_workload(name: str) -> Workload:
     """One named workload, with its reference run. Raises UnknownName."""
-    raise NotImplementedError
+    from .models.workloads import zoo
+
+    return zoo.workload(name)
 
 
 def find_workload(name: str) -> Workload:

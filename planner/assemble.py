@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
+from typing import TYPE_CHECKING
 
 from . import money
 from .answer import Chance, Cost, Hours, Job, PlanOption, Room, Speed
+from .estimator import Setting
 from .limits import Limits
 from .options import Variant
 from .risk import Draw, Simulated, simulate
 from .rows import Row
 from .terms import Priced, Terms
+
+if TYPE_CHECKING:
+    from .models.throughput import StepEstimate
+    from .models.vram import MemoryEstimate
 
 
 def options_of(
@@ -116,18 +122,17 @@ class _Parts:
 
     def room(self, variant: Variant) -> Room:
         if id(variant) not in self._rooms:
-            self._rooms[id(variant)] = room_of(variant)
+            self._rooms[id(variant)] = room_of(variant.memory)
         return self._rooms[id(variant)]
 
     def speed(self, variant: Variant) -> Speed:
         if id(variant) not in self._speeds:
-            self._speeds[id(variant)] = speed_of(variant, self._job)
+            self._speeds[id(variant)] = speed_of(variant.step, variant.setting, self._job.steps)
         return self._speeds[id(variant)]
 
 
-def room_of(variant: Variant) -> Room:
-    """The variant's memory as an answer."""
-    memory = variant.memory
+def room_of(memory: MemoryEstimate) -> Room:
+    """A memory estimate as an answer."""
     return Room(
         allocated_bytes=(memory.allocated_bytes.p50, memory.allocated_bytes.p95),
         reserved_bytes=(memory.reserved_bytes.p50, memory.reserved_bytes.p95),
@@ -141,9 +146,8 @@ def room_of(variant: Variant) -> Room:
     )
 
 
-def speed_of(variant: Variant, job: Job) -> Speed:
-    """The variant's speed as an answer."""
-    step, setting = variant.step, variant.setting
+def speed_of(step: StepEstimate, setting: Setting, steps: int) -> Speed:
+    """A step estimate as an answer."""
     return Speed(
         value=step.samples_per_second,
         low=step.samples_per_second * step.step_seconds / step.high_seconds,
@@ -151,7 +155,7 @@ def speed_of(variant: Variant, job: Job) -> Speed:
         step_seconds=step.step_seconds,
         step_seconds_low=step.low_seconds,
         step_seconds_high=step.high_seconds,
-        steps=job.steps,
+        steps=steps,
         precision=setting.precision,
         global_batch_size=setting.micro_batch * setting.accumulation * setting.gpu_count,
         micro_batch_size=setting.micro_batch,

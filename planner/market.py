@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from .pricing.offer import Offer
 
 RETAIL_KINDS = ("gpu_retail", "part_retail", "system_retail")
+_HOURLY = ("instance_hour", "gpu_hour")
+_TERM_MONTHS = {"reserved_1y": 12, "reserved_3y": 36, "savings_plan_1y": 12, "savings_plan_3y": 36}
 # Not worth planning on: quarantined rows.
 _UNUSABLE_QUALITY = frozenset({"suspect"})
 
@@ -31,6 +33,11 @@ class Quote:
     unit_price: Decimal
     used: PriceUsed
     upfront: Decimal = money.ZERO
+
+    @property
+    def term_months(self) -> int:
+        """Of a commitment, as stated or as its contract says; 0 without one."""
+        return self.offer.term_months or _TERM_MONTHS.get(self.offer.contract, 0)
 
     @property
     def source(self) -> str:
@@ -124,16 +131,14 @@ class Market:
         return self._sales[key]
 
     def commitments(self, item: str, contracts: frozenset[str], regions: tuple[str, ...]) -> tuple[Sale, ...]:
-        """Usable commitments with a term: as `cloud`, but a prepaid one may lack an hourly amount."""
+        """Usable commitments: as `cloud`, but a prepaid one may lack an hourly amount."""
         found = []
         for offer in self._rented(item, contracts, regions):
             prepaid = offer.amount is None and offer.upfront is not None
             rate = self.rate(offer.currency)
-            if not offer.term_months:
-                self.refuse(_label(offer), "no_price", "a commitment without a term cannot be priced")
-            elif prepaid and rate is not None:
+            if prepaid and rate is not None:
                 found.append(Sale(offer.region, self._quote_of(offer, rate, money.ZERO)))
-            elif not prepaid and (quote := self.quote(offer)) is not None:
+            if not prepaid and (quote := self.quote(offer)) is not None:
                 found.append(Sale(offer.region, quote))
         return tuple(found)
 
@@ -141,7 +146,9 @@ class Market:
         return [
             offer
             for offer in self._by_item.get(("cloud_instance", item), ())
-            if offer.contract in contracts and (not regions or offer.region in (*regions, "all"))
+            if offer.contract in contracts
+            and offer.unit in _HOURLY
+            and (not regions or offer.region in (*regions, "all"))
         ]
 
     def retail(self, item: str, *, used: bool = False) -> Quote | None:

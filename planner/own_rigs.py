@@ -143,7 +143,7 @@ def _machine(path: Path, body: Mapping[str, Any]) -> Machine:
         if gpu_count != gpu_count.to_integral_value() or not 1 <= gpu_count <= 1024:
             raise UsageError(f"{path}: gpu_count = {gpu_count} must be a whole number from 1 to 1,024", "own")
         card = catalogue.gpu(str(body["gpu"]))
-        link = str(body.get("link", "none" if gpu_count == 1 else _usual_link(card)))
+        link = str(body.get("link", "none" if gpu_count == 1 else usual_link(card)))
         if "cost_per_hour" not in body and "cost_per_month" not in body:
             raise UsageError(
                 f'{path}: without "hardware" (a rig of the catalogue) it needs a "cost_per_hour" or '
@@ -155,12 +155,13 @@ def _machine(path: Path, body: Mapping[str, Any]) -> Machine:
         raise UsageError(f"{path}: {error}", "own") from error
 
 
-def _usual_link(card: catalogue.Gpu) -> str:
-    """What joins such cards in a machine somebody built: PCIe, with or without peer-to-peer."""
-    generation = min(5, max(3, card.pcie_generation))
-    if not card.peer_to_peer:
-        return "pcie4-no-p2p"
-    return f"pcie{generation}"
+def usual_link(card: catalogue.Gpu) -> str:
+    """What joins such cards: as in the first rig or instance with several, else PCIe of their generation."""
+    machines: list[catalogue.Rig | catalogue.Instance] = [*catalogue.rigs(), *catalogue.instances()]
+    for machine in machines:
+        if machine.gpu == card.id and machine.gpu_count > 1:
+            return machine.link
+    return f"pcie{min(5, max(3, card.pcie_generation))}" if card.peer_to_peer else "pcie4-no-p2p"
 
 
 def _rate(path: Path, body: Mapping[str, Any], market: Market) -> OwnRate | None:

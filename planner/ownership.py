@@ -26,6 +26,7 @@ _FEWEST_USED_PRICES = 3
 _SHORTEST_SERIES = timedelta(days=180)
 _WATTS_PER_KW = Decimal(1000)
 _DAYS_PER_YEAR = 365
+_YEAR = timedelta(days=_DAYS_PER_YEAR)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,12 +110,8 @@ def decay_of(item: str, terms: Terms) -> Decay:
     if len(series) < _FEWEST_USED_PRICES or series[-1][0] - series[0][0] < _SHORTEST_SERIES:
         figure = terms.assume.figure("resale_decay_per_year")
         return Decay(figure.value, figure.low, figure.high, figure.source)
-    years = [Decimal(str((at - series[0][0]) / timedelta(days=365))) for at, _ in series]
-    logs = [price.ln() for _, price in series]
-    mean_year, mean_log = sum(years) / len(years), sum(logs) / len(logs)
-    spread = sum((y - mean_year) ** 2 for y in years)
-    slope = sum((y - mean_year) * (value - mean_log) for y, value in zip(years, logs, strict=True)) / spread
-    fitted = money.quantity(max(Decimal(0), -slope), Decimal("0.001"))
+    slope = _slope([((at - series[0][0]) / _YEAR, float(price.ln())) for at, price in series])
+    fitted = money.quantity(max(0.0, -slope), Decimal("0.001"))
     # A fit to a few monthly means says little about the next years: it keeps the assumed width around it.
     width = terms.assume.figure("resale_decay_per_year")
     return Decay(
@@ -123,6 +120,13 @@ def decay_of(item: str, terms: Terms) -> Decay:
         fitted + width.high - width.value,
         f"fitted to {len(series)} used prices of {item}, {series[0][0]:%Y-%m} to {series[-1][0]:%Y-%m}",
     )
+
+
+def _slope(points: Sequence[tuple[float, float]]) -> float:
+    """Least squares slope of y over x."""
+    mean_x = sum(x for x, _ in points) / len(points)
+    mean_y = sum(y for _, y in points) / len(points)
+    return sum((x - mean_x) * (y - mean_y) for x, y in points) / sum((x - mean_x) ** 2 for x, _ in points)
 
 
 def value_at_hand(rig: Rig, parts: Sequence[PartPrice], decay: Decay, terms: Terms) -> tuple[Decimal, str]:

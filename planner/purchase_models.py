@@ -27,6 +27,9 @@ from .renting import quote_of, rental_bill, rental_cost, spot_price_risk
 from .running_time import Run, Timed
 from .terms import BY_HOURS, CERTAIN, Bill, Priced, Terms
 
+# List prices of GPU instances fell by 25 to 44 % within 2025: a commitment's rate from before says little.
+_OLD_RATE_DAYS = 365
+
 
 class PurchaseModel(Protocol):
     """One way to pay. id names it in options, title in tables."""
@@ -66,6 +69,7 @@ class _Rented:
     """What rentals share: they buy stored cloud offers by contract, and nobody takes them away."""
 
     id: ClassVar[str]
+    title: ClassVar[str]
     contracts: ClassVar[frozenset[str]]
 
     def sales(self, machine: Machine, count: int, terms: Terms) -> Sequence[Sale]:
@@ -135,10 +139,9 @@ class Reserved(_Rented):
     def cost(self, run: Run, timed: Timed, sale: Sale, terms: Terms) -> Decimal | None:
         """None where the run outlasts the term."""
         if timed.paid > self._term_hours(sale):
-            offer = quote_of(sale).offer
-            terms.market.refuse(
-                offer.where, "limit", f"the run is longer than the term of {offer.term_months} months"
-            )
+            quote = quote_of(sale)
+            reason = f"the run is longer than the term of {quote.term_months} months"
+            terms.market.refuse(quote.offer.where, "limit", reason)
             return None
         return self.price(run, timed, sale, terms).cost
 
@@ -147,7 +150,7 @@ class Reserved(_Rented):
         offer, term = quote.offer, self._term_hours(sale)
         bill = Bill(terms.currency)
         if quote.upfront:
-            what = f"{offer.term_months} months, {offer.payment or 'upfront'} × {run.variant.count}"
+            what = f"{quote.term_months} months, {offer.payment or 'upfront'} × {run.variant.count}"
             bill.quoted("upfront fee", count, "commitment", quote, what, CERTAIN, unit_price=quote.upfront)
         if offer.amount is not None:
             what = f"the whole term, {money.short(term)} h × {run.variant.count}, whatever is used of it"
@@ -157,7 +160,7 @@ class Reserved(_Rented):
         return _priced(self.id, sale, timed, bill, cash_upfront=upfront, per_gpu_hour=money.price(effective))
 
     def _term_hours(self, sale: Sale) -> Decimal:
-        months = quote_of(sale).offer.term_months or 0
+        months = quote_of(sale).term_months
         return money.quantity(HOURS_PER_YEAR * months / MONTHS_PER_YEAR)
 
 
@@ -165,6 +168,7 @@ class _Owned:
     """What the prices of a rig share. Rigs are few: the quick cost is the sum of the lines."""
 
     id: ClassVar[str]
+    title: ClassVar[str]
 
     def sales(self, machine: Machine, count: int, terms: Terms) -> Sequence[Sale]:
         if machine.rig is None or parts_of(machine.rig, terms) is None:

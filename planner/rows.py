@@ -35,8 +35,8 @@ class Row:
         parts = [machine.provider, machine.id, str(variant.count), self.model.id]
         if offer is not None:
             parts.append(offer.zone or offer.region)
-            if offer.term_months:
-                parts.append(f"{offer.term_months}m{f'-{offer.payment}' if offer.payment else ''}")
+            if offer.contract != self.model.id:
+                parts.append(f"{offer.contract}{f'-{offer.payment}' if offer.payment else ''}")
         how = f"{setting.precision}-{setting.micro_batch}x{setting.accumulation}"
         how += "-ckpt" if setting.activation_checkpointing else ""
         how += "" if setting.strategy == "ddp" else f"-{setting.strategy}"

@@ -55,7 +55,7 @@ def job_of(workload: Workload, request: OptimizeRequest) -> tuple[Job, tuple[Ass
         dataset_samples=dataset_samples,
         samples=samples,
         size=size,
-        size_unit=_size_unit(workload),
+        size_unit=size_unit(workload),
         global_batch_size=batch,
         steps=steps,
         optimizer=reference.optimizer if reference else "adamw-foreach",
@@ -99,7 +99,8 @@ def _need(reference: ReferenceRun | None, key: str, workload: Workload) -> Refer
     return reference
 
 
-def _size_unit(workload: Workload) -> str | None:
+def size_unit(workload: Workload) -> str | None:
+    """ "tokens" or "pixels"; None where samples have no size."""
     return (
         workload.reference.size_unit if workload.reference else ("tokens" if workload.default_size else None)
     )

@@ -1,0 +1,244 @@
+"""The two estimate functions: one step on one kind of card, its memory and its speed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from .answer import Assumption
+from .assemble import room_of, speed_of
+from .errors import UsageError
+from .estimates import MemoryAnswer, ThroughputAnswer
+from .estimator import Setting, TracedEstimator
+from .models.errors import ModelsError, UnknownName
+from .models.hardware import catalogue
+from .own_rigs import usual_link
+from .work import sample_size, size_unit, usual_precisions
+
+if TYPE_CHECKING:
+    from .models import levers as memory_levers
+    from .models.hardware.catalogue import Gpu
+    from .models.workloads.zoo import Workload
+
+
+_CHANGEABLE = (
+    "precision",
+    "micro_batch",
+    "accumulation",
+    "activation_checkpointing",
+    "optimizer",
+    "gpu_count",
+    "strategy",
+)
+
+
+def memory_of(workload: Workload, gpu: str, seq_len: int | None, asked: Mapping[str, Any]) -> MemoryAnswer:
+    """See api.estimate_memory. asked: its other arguments."""
+    from .models.vram import max_micro_batch
+
+    card = _card(gpu)
+    size = sample_size(workload, seq_len)
+    setting = _setting(workload, card, asked, "none")
+    estimator = _estimator(workload, size, setting)
+    found = estimator.memory(card, setting)
+    largest = max_micro_batch(
+        estimator.summary(card, setting.precision, setting.activation_checkpointing),
+        card,
+        precision=setting.precision,
+        gpu_count=setting.gpu_count,
+        strategy=setting.strategy,
+        accumulation=setting.accumulation,
+    )
+    return MemoryAnswer(
+        workload=workload.id,
+        gpu=card.id,
+        precision=setting.precision,
+        micro_batch_size=setting.micro_batch,
+        size=size,
+        size_unit=size_unit(workload),
+        accumulation=setting.accumulation,
+        activation_checkpointing=setting.activation_checkpointing,
+        strategy=setting.strategy,
+        gpus=setting.gpu_count,
+        room=room_of(found),
+        max_micro_batch=largest,
+        levers=() if found.fits == "yes" else _levers(workload, card, setting, size),
+        assumptions=(*_said(asked, setting, workload), *_as_assumptions(found.assumptions)),
+    )
+
+
+def throughput_of(
+    workload: Workload, hardware: str, seq_len: int | None, link: str | None, asked: Mapping[str, Any]
+) -> ThroughputAnswer:
+    """See api.estimate_throughput. asked: its other arguments."""
+    machine = _machine(hardware)
+    card = machine if isinstance(machine, catalogue.Gpu) else catalogue.gpu(machine.gpu)
+    gpus = int(asked["gpus"])
+    power_limit = None
+    if not isinstance(machine, catalogue.Gpu):
+        gpus = machine.gpu_count if gpus == 1 else gpus
+        if gpus > machine.gpu_count:
+            raise UsageError(f"gpus = {gpus}: {machine.id} has {machine.gpu_count}", "gpus")
+        link = link or machine.link
+        power_limit = machine.power_limit_watts if isinstance(machine, catalogue.Rig) else None
+    joined = "none" if gpus == 1 else (link or usual_link(card))
+    size = sample_size(workload, seq_len)
+    setting = _setting(workload, card, {**asked, "gpus": gpus}, joined)
+    step = _estimator(workload, size, setting).step(card, setting, power_limit)
+    told = _said(asked, setting, workload)
+    if gpus > 1 and link is None:
+        told = (*told, Assumption("link", f"link {joined}: usual for this card", "hardware catalogue"))
+    return ThroughputAnswer(
+        workload=workload.id,
+        hardware=machine.id,
+        gpu=card.id,
+        gpus=gpus,
+        size=size,
+        size_unit=size_unit(workload),
+        speed=speed_of(step, setting, steps=0),
+        assumptions=(*told, *_as_assumptions(step.assumptions)),
+    )
+
+
+def _machine(name: str) -> catalogue.Hardware:
+    try:
+        return catalogue.hardware(name)
+    except UnknownName as error:
+        raise UsageError(str(error), "gpu") from error
+
+
+def _card(name: str) -> Gpu:
+    """The card of that name, or that of an instance or rig."""
+    machine = _machine(name)
+    return machine if isinstance(machine, catalogue.Gpu) else catalogue.gpu(machine.gpu)
+
+
+def _setting(workload: Workload, card: Gpu, asked: Mapping[str, Any], link: str) -> Setting:
+    gpus = int(asked["gpus"])
+    precision = asked["precision"] or _usual(workload, card)
+    batch = asked["batch_size"]
+    if batch is None:
+        if workload.reference is None:
+            raise UsageError(f"batch_size is needed: {workload.id} has no reference run", "batch_size")
+        batch = max(1, workload.reference.global_batch_size // (gpus * int(asked["accumulation"])))
+    return Setting(
+        precision=precision,
+        micro_batch=int(batch),
+        accumulation=int(asked["accumulation"]),
+        gpu_count=gpus,
+        node_count=1,
+        link=link,
+        network="none",
+        strategy=str(asked["strategy"]),
+        activation_checkpointing=bool(asked["activation_checkpointing"]),
+    )
+
+
+def _usual(workload: Workload, card: Gpu) -> str:
+    """The workload's most usual precision that the card runs."""
+    from .models.precision import unit_of
+
+    names = usual_precisions(workload)
+    for name in names:
+        try:
+            unit_of(card, name)
+        except ModelsError:
+            continue
+        return name
+    raise UsageError(f"{card.id} runs none of {', '.join(names)}; give --precision", "precision")
+
+
+def _estimator(workload: Workload, size: int | None, setting: Setting) -> TracedEstimator:
+    if setting.activation_checkpointing and not workload.builder.activation_checkpointing:
+        raise UsageError(f"{workload.id} cannot recompute activations", "activation_checkpointing")
+    return TracedEstimator(workload, size, optimizer_of(workload))
+
+
+def optimizer_of(workload: Workload) -> str:
+    """The optimizer of the reference run, AdamW where there is none."""
+    return workload.reference.optimizer if workload.reference else "adamw-foreach"
+
+
+def _levers(
+    workload: Workload, card: Gpu, setting: Setting, size: int | None
+) -> tuple[Mapping[str, Any], ...]:
+    """Each change that would lower the peak, and the fewest that fit together, with their price in time."""
+    from .models import levers
+    from .models.workloads.zoo import summary
+
+    def summary_of(variant: Any) -> Any:
+        return summary(workload, variant)
+
+    start = levers.Setting(
+        precision=setting.precision,
+        micro_batch=setting.micro_batch,
+        accumulation=setting.accumulation,
+        activation_checkpointing=setting.activation_checkpointing,
+        optimizer=optimizer_of(workload),
+        gpu_count=setting.gpu_count,
+        strategy=setting.strategy,
+        size=size,
+    )
+    found = list(levers.levers(summary_of, card, start))
+    together = levers.smallest_combination(summary_of, card, start)
+    if together is not None and len(together.names) > 1:
+        found.insert(0, together)
+    before = _seconds_per_sample(workload, card, start)
+    return tuple(_lever(workload, card, lever, start, before) for lever in found)
+
+
+def _lever(
+    workload: Workload,
+    card: Gpu,
+    lever: memory_levers.Lever,
+    start: memory_levers.Setting,
+    before: float | None,
+) -> Mapping[str, Any]:
+    """Name, verdict, new process P95 [B], GPU-seconds of a sample over those before, and what is changed."""
+    after = _seconds_per_sample(workload, card, lever.setting)
+    body = lever.to_json()
+    return {
+        "name": body["name"],
+        "fits": lever.estimate.fits,
+        "process_bytes": lever.estimate.process_bytes.p95,
+        "saved_bytes": lever.saved_bytes,
+        "time_factor": None if before is None or after is None else round(after / before, 3),
+        **{key: body[key] for key in _CHANGEABLE if body[key] != getattr(start, key)},
+    }
+
+
+def _seconds_per_sample(workload: Workload, card: Gpu, setting: memory_levers.Setting) -> float | None:
+    """GPU-seconds of one sample; None where no speed can be told."""
+    asked = Setting(
+        precision=setting.precision,
+        micro_batch=setting.micro_batch,
+        accumulation=setting.accumulation,
+        gpu_count=setting.gpu_count,
+        node_count=1,
+        link="none" if setting.gpu_count == 1 else usual_link(card),
+        network="none",
+        strategy=setting.strategy,
+        activation_checkpointing=setting.activation_checkpointing,
+    )
+    try:
+        step = TracedEstimator(workload, setting.size, setting.optimizer).step(card, asked, None)
+    except ModelsError:
+        return None
+    return setting.gpu_count / step.samples_per_second
+
+
+def _said(asked: Mapping[str, Any], setting: Setting, workload: Workload) -> tuple[Assumption, ...]:
+    """What was taken for the arguments the user left open."""
+    found = []
+    source = workload.reference.source if workload.reference else "default"
+    if asked["precision"] is None:
+        found.append(Assumption("precision", f"precision {setting.precision}: usual here", source))
+    if asked["batch_size"] is None:
+        text = f"micro-batch {setting.micro_batch}: the reference run's global batch over the GPUs"
+        found.append(Assumption("batch_size", text, source))
+    found.append(Assumption("optimizer", f"optimizer {optimizer_of(workload)}", source))
+    return tuple(found)
+
+
+def _as_assumptions(texts: tuple[str, ...]) -> tuple[Assumption, ...]:
+    return tuple(Assumption("estimate", text, "estimators") for text in dict.fromkeys(texts))
