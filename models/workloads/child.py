@@ -69,7 +69,6 @@ def answer_to(request: Mapping[str, Any]) -> dict[str, Any]:
             "class": type(last).__name__,
             "activation_checkpointing": hasattr(last, "gradient_checkpointing_enable")
             and getattr(last, "supports_gradient_checkpointing", True) is not False,
-            "fused_attention": any(text.startswith("attention:") for text in traces[0].rewrites),
             "size": _usual_size(request, _signature(last)),
             "assumptions": list(dict.fromkeys(assumptions)),
             "sources": _sources_hash(request["directory"]),

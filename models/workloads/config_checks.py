@@ -37,7 +37,7 @@ _DEEPEST = 16
 def check(values: Mapping[str, Any], file: str) -> None:
     """Raises BadConfig, naming file and key, for a figure that is not finite, not whole or absurd."""
     for key, value in _figures(values, file, "", 0):
-        if not math.isfinite(value):
+        if isinstance(value, float) and not math.isfinite(value):
             raise BadConfig(f'{file}: key "{key}" is {value}, which is no number')
         name = re.sub(r"(\[\d+\])+$", "", key).rsplit(".", 1)[-1]
         if _WHOLE.search(name) and value != int(value):

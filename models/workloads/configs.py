@@ -14,7 +14,7 @@ from typing import Any
 from ..errors import BadConfig, UnknownName
 from . import cache, config_checks
 from .building import build_module, count_parameters, require_torch
-from .records import Attention, Builder, Workload
+from .records import Attention, Builder, Kind, Workload
 
 # The sequence a decoder is planned at, where its configuration allows it and nobody says otherwise. [tokens]
 _DECODER_TOKENS = 2048
@@ -109,7 +109,7 @@ def _make(file: Path, values: Mapping[str, Any]) -> Workload:
         title=f"{task_class} from {file}",
         aliases=(),
         family=str(values["model_type"]),
-        kind="cnn" if builder.attention == "none" else "transformer",
+        kind=_kind(builder),
         parameters=parameters,
         trained_parameters=parameters,
         parameters_what=task_class,
@@ -121,6 +121,12 @@ def _make(file: Path, values: Mapping[str, Any]) -> Workload:
         assumptions=tuple(assumptions),
         origin="config",
     )
+
+
+def _kind(builder: Builder) -> Kind:
+    if builder.attention != "none":
+        return "transformer"
+    return "cnn" if builder.recipe == "image-classification" else "rnn"
 
 
 def _config_class(file: Path, values: Mapping[str, Any]) -> str:

@@ -26,7 +26,7 @@ from ..errors import BadConfig
 from ..tracing import step_trace
 from ..tracing.step_trace import StepTrace, TraceVariant
 from .building import require_torch
-from .records import Attention, Builder, Workload
+from .records import Attention, Builder, Kind, Workload
 
 # Importing torch and transformers takes 5 s, tracing a 7B step 10 s; a slow file system three times as much.
 TIME_LIMIT_SECONDS = 300.0
@@ -72,14 +72,14 @@ def from_factory(
     }
     answer = _run({**config, "variants": [asdict(TraceVariant(optimizer=optimizer))]})
     described = answer["description"]
-    attention: Attention = "fused" if described["fused_attention"] else "none"
     trace = step_trace.from_json(answer["traces"][0], f"factory {spec}")
+    attention, kind = _nature(trace)
     return Workload(
         id=spec,
         title=f"{described['class']} from {spec}",
         aliases=(),
         family="own",
-        kind="transformer" if attention == "fused" else "mlp",
+        kind=kind,
         parameters=trace.parameters,
         trained_parameters=trace.parameters,
         parameters_what=described["class"],
@@ -107,6 +107,18 @@ def trace_factory(workload: Workload, variants: Iterable[TraceVariant]) -> tuple
     """Trace those variants of a factory's workload, all in one child process."""
     answer = _run({**workload.builder.config, "variants": [asdict(variant) for variant in variants]})
     return tuple(step_trace.from_json(body, f"factory {workload.id}") for body in answer["traces"])
+
+
+def _nature(trace: StepTrace) -> tuple[Attention, Kind]:
+    """How it attends, and what it is, by the ops of its step."""
+    classes = {row.op_class for row in trace.ops}
+    if any(text.startswith("attention:") for text in trace.rewrites):
+        return "fused", "transformer"
+    if "attention_unfused" in classes:
+        return "eager", "transformer"
+    if "rnn" in classes:
+        return "none", "rnn"
+    return "none", "cnn" if any(name.startswith("conv") for name in classes) else "mlp"
 
 
 def _parsed_shape(text: str | None) -> list[int] | None:

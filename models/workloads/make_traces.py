@@ -102,12 +102,12 @@ def make(workload: Workload, only_missing: bool = False, folder: Path = store.SH
 
 
 def changed(workload: Workload, variants: Iterable[TraceVariant]) -> list[str]:
-    """Keys of those variants whose step, traced again, is not the one that ships."""
+    """Keys of those variants whose step, traced and replayed again, is not the one that ships."""
     shipped = {body.key: body for body in store.shipped_variants(workload)}
     found: list[str] = []
     for variant in variants:
-        again = store.trace_now(workload, variant).content_hash
-        if variant.key not in shipped or store.summary(workload, variant).trace_hash != again:
+        again = summaries.summarise(store.trace_now(workload, variant))
+        if variant.key not in shipped or store.summary(workload, variant) != again:
             found.append(variant.key)
     return found
 

@@ -64,7 +64,7 @@ def test_a_repository_with_packages_called_models_and_pricing_loads_its_own(
     workload = from_factory("models.net:build", input_shape="3x32x32", directory=directory)
     assert workload.parameters == 8 * 27 + 8 + 80 + 10
     assert workload.default_size == 32
-    assert workload.builder.attention == "none"
+    assert (workload.builder.attention, workload.kind) == ("none", "cnn")
     assert "models" not in sys.modules
 
     variants = [TraceVariant("fp32"), TraceVariant("amp")]
@@ -116,6 +116,7 @@ def test_inputs_and_loss_may_come_with_the_module(tmp_path: Path) -> None:
     """
     workload = from_factory("models.net:build", directory=_repository(tmp_path, net=net))
     assert (workload.parameters, workload.default_size, workload.assumptions) == (5, None, ())
+    assert (workload.builder.attention, workload.kind) == ("none", "mlp")
 
 
 @pytest.mark.parametrize(
