@@ -117,10 +117,11 @@ def test_an_as_of_without_a_timezone_is_refused() -> None:
         end_of(datetime(2025, 6, 1))  # noqa: DTZ001
 
 
+@pytest.mark.parametrize("amount", ["2196", "0.2196", "30", "40", "50"])
 def test_a_correction_of_the_same_instant_holds_and_the_first_reading_stays_in_history(
-    store: PriceStore,
+    store: PriceStore, amount: str
 ) -> None:
-    wrong = offer(amount=Decimal(2196), fetched_at=JUNE)
+    wrong = offer(amount=Decimal(amount), fetched_at=JUNE)
     right = offer(fetched_at=JUNE + timedelta(days=1))
     store.append([right])
     store.append([wrong])

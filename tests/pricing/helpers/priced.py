@@ -53,12 +53,11 @@ def offers(draw: st.DrawFn) -> Offer:
     ranged = draw(st.booleans())
     quality = draw(st.sampled_from(["ok", "stale", "estimated", "suspect"]))
     return offer(
-        item=draw(st.sampled_from(["a", "b"])),
         contract=draw(st.sampled_from(["on_demand", "spot"])),
         amount=draw(st.sampled_from([amount, None])),
         amount_low=low if ranged else None,
         amount_high=high if ranged else None,
-        observed_at=JUNE + timedelta(days=draw(st.integers(0, 3))),
+        observed_at=JUNE + timedelta(days=draw(st.integers(0, 2))),
         fetched_at=draw(st.none() | st.integers(0, 2).map(lambda days: JUNE + timedelta(days=days))),
         valid_from=draw(st.none() | _moments),
         upfront=draw(st.none() | _amounts),
@@ -66,6 +65,6 @@ def offers(draw: st.DrawFn) -> Offer:
         reason=None if quality == "ok" else draw(_words),
         components=draw(_components()),
         sample_n=draw(st.none() | st.integers(0, 1000)),
-        zone=draw(st.none() | _words),
+        zone=draw(st.sampled_from([None, None, "us-east-1a"])),
         note=draw(st.none() | _words),
     )
