@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING
@@ -121,10 +121,12 @@ def exchange(
     link_name: str,
     network_name: str,
     accumulation: int,
+    fitted: Mapping[str, float] | None = None,
 ) -> Exchange:
     """What one optimizer step exchanges between `gpu_count` GPUs in all, spread over `node_count` nodes.
 
     gradient_bytes: of one replica. [B]  parameters: of the whole model. [1]
+    fitted: link class -> effective bandwidth at two ranks in place of the table's. [B/s]
     Raises UnknownName (strategy, link, network) and LinkMismatch (several GPUs, link "none").
     """
     gradients, sharded, _ = _strategy(strategy)
@@ -134,7 +136,7 @@ def exchange(
     volume = share * (
         gradients * gradient_bytes + sharded * parameters * SHARDED_PARAMETER_BYTES * accumulation
     )
-    slowest = _slowest(gpu_count, node_count, link_name, network_name)
+    slowest = _slowest(gpu_count, node_count, link_name, network_name, fitted or {})
     bandwidth = slowest.bandwidth_at(gpu_count // node_count)
     return Exchange(volume, bandwidth, volume / bandwidth, slowest.log_sd, slowest.id)
 
@@ -159,16 +161,22 @@ def _strategy(name: str) -> tuple[float, float, bool]:
     return found
 
 
-def _slowest(gpu_count: int, node_count: int, link_name: str, network_name: str) -> Link:
+def _slowest(
+    gpu_count: int, node_count: int, link_name: str, network_name: str, fitted: Mapping[str, float]
+) -> Link:
     if gpu_count % node_count:
         raise LinkMismatch(f"{gpu_count} GPUs do not divide over {node_count} nodes")
     legs: list[Link] = []
     if gpu_count > node_count:
         if link_name == "none":
             raise LinkMismatch(f'{gpu_count // node_count} GPUs in a node need a link; got "none"')
-        legs.append(link(link_name))
+        legs.append(_fitted(link(link_name), fitted))
     if node_count > 1:
         if network_name == "none":
             raise LinkMismatch(f'{node_count} nodes need a network; got "none"')
-        legs.append(link(network_name))
+        legs.append(_fitted(link(network_name), fitted))
     return min(legs, key=lambda leg: leg.bandwidth_at(gpu_count // node_count))
+
+
+def _fitted(found: Link, fitted: Mapping[str, float]) -> Link:
+    return replace(found, bandwidth_bytes_per_second=fitted.get(found.id, found.bandwidth_bytes_per_second))

@@ -51,9 +51,7 @@ def fit(table: Table, start: Floats | None = None, iterations: int = ITERATIONS)
     return Fit(second, inflation, value)
 
 
-def _minimise(
-    table: Table, start: Floats, inflation: Floats, iterations: int
-) -> tuple[Floats, float]:
+def _minimise(table: Table, start: Floats, inflation: Floats, iterations: int) -> tuple[Floats, float]:
     import torch
     from scipy.optimize import minimize
 
@@ -91,9 +89,7 @@ class _Problem:
             name: torch.tensor([float(n == name) for n in names], dtype=torch.float64) for name in set(names)
         }
         self.rounding = torch.tensor(residual.rounding_variance(table))
-        self.groups = {
-            key: _blocks(table.labels[key]) for key in ("gpu", "family") if key in WEIGHTS
-        }
+        self.groups = {key: blocks(table.labels[key]) for key in ("gpu", "family") if key in WEIGHTS}
         self.centre, self.sd = torch.tensor(self.where.centre), torch.tensor(self.where.sd)
 
     def system(self, v: Any) -> tuple[Any, Any]:
@@ -117,21 +113,23 @@ class _Problem:
         count = len(r)
         likelihood = -0.5 * (r @ alpha) - torch.log(torch.diagonal(lower)).sum()
         total = -likelihood / count
-        for key, blocks in self.groups.items():
-            total = total - WEIGHTS[key] * _left_out_score(inverse, alpha, blocks) / count
+        for key, groups in self.groups.items():
+            total = total - WEIGHTS[key] * left_out_score(inverse, alpha, groups) / count
         one = _student(alpha / torch.diagonal(inverse), 1.0 / torch.diagonal(inverse))
         total = total - WEIGHTS["one"] * one.sum() / count
         prior = 0.5 * (((v - self.centre) / self.sd) ** 2).sum()
         return total + prior / count
 
 
-def _left_out_score(inverse: Any, alpha: Any, blocks: Sequence[Any]) -> Any:
+def left_out_score(inverse: Any, alpha: Any, groups: Sequence[Any], weights: Any | None = None) -> Any:
+    """Log score of all rows, each predicted without its group; weights: (N,), 1 for each unless given."""
     import torch
 
     total = torch.zeros((), dtype=torch.float64)
-    for block in blocks:
+    for block in groups:
         inner = torch.linalg.inv(inverse[block][:, block])
-        total = total + _student(inner @ alpha[block], torch.diagonal(inner)).sum()
+        scores = _student(inner @ alpha[block], torch.diagonal(inner))
+        total = total + (scores if weights is None else scores * weights[block]).sum()
     return total
 
 
@@ -142,7 +140,8 @@ def _student(error: Any, variance: Any) -> Any:
     return -0.5 * torch.log(variance) - 0.5 * (DEGREES + 1) * torch.log1p(error**2 / variance / DEGREES)
 
 
-def _blocks(labels: Any) -> list[Any]:
+def blocks(labels: Any) -> list[Any]:
+    """Row indices of each label, as tensors."""
     import torch
 
     return [torch.tensor(np.flatnonzero(labels == name)) for name in sorted(set(labels))]

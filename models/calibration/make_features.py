@@ -106,6 +106,5 @@ def _at_depth(few: Work, more: Work, layers: int) -> Work:
     return Work(scale(few.parameters, more.parameters), scale(few.tensors, more.tensors), rows)
 
 
-
 if __name__ == "__main__":
     main()

@@ -52,10 +52,11 @@ class CardProfile:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """software_year: the stack that estimates are made for. workloads: id -> (log offset, its sd).
+    """software_year: the stack that estimates are made for.
 
-    recipe_sd: spread between recipes of one workload, with noise (natural log). band_factors: tier ->
-    factor on the sd that makes the 80 % band hold 80 % of left-out rows.
+    recipe_sd: spread between recipes of one workload, with noise (natural log). hidden_by: strategy class ->
+    how much of a step hides communication. links: class -> fitted effective bandwidth [B/s]. band_factors:
+    tier -> factor on the sd that makes the 80 % band hold 80 % of left-out rows.
     """
 
     made: str
@@ -63,10 +64,9 @@ class Profile:
     coefficients: Coefficients
     software_year: float
     cards: Mapping[str, CardProfile]
-    workloads: Mapping[str, tuple[float, float]]
     recipe_sd: float
-    host_sd: float
     hidden_by: Mapping[str, float]
+    links: Mapping[str, float]
     band_factors: Mapping[str, float]
 
 
@@ -88,10 +88,9 @@ def read(text: str, where: str) -> Profile:
             coefficients=coefficients(body["coefficients"]),
             software_year=float(body["software_year"]),
             cards={name: _card(card) for name, card in body["cards"].items()},
-            workloads={name: (pair[0], pair[1]) for name, pair in body["workloads"].items()},
             recipe_sd=float(body["recipe_sd"]),
-            host_sd=float(body["host_sd"]),
             hidden_by={name: float(value) for name, value in body["hidden_by"].items()},
+            links={name: float(value) for name, value in body["links"].items()},
             band_factors={name: float(value) for name, value in body["band_factors"].items()},
         )
     except (KeyError, TypeError, IndexError, ValueError) as error:

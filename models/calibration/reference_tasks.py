@@ -291,4 +291,6 @@ def _t5() -> TrainingTask:
     def inputs(batch: int) -> Mapping[str, Tensor]:
         return {"input_ids": _ids(batch, T5_TOKENS), "labels": _ids(batch, T5_TOKENS)}
 
-    return _task("t5-base", lambda: transformers.T5ForConditionalGeneration(config), inputs, _own_loss, T5_TOKENS)
+    return _task(
+        "t5-base", lambda: transformers.T5ForConditionalGeneration(config), inputs, _own_loss, T5_TOKENS
+    )

@@ -152,9 +152,7 @@ def host_kernel(h: Hyper, p: Pairs) -> Array:
     return n["host"] ** 2 * same["host"] + n["framework"] ** 2 * same["recipe"]
 
 
-def joined(
-    h: Hyper, alike: Array, pace: Array, offsets: Array, shares_a: Array, shares_b: Array
-) -> Array:
+def joined(h: Hyper, alike: Array, pace: Array, offsets: Array, shares_a: Array, shares_b: Array) -> Array:
     """Prior covariance of log steps without noise from its three kernels, (A, B)."""
     at = physics.LAUNCH_GROUP
     launch = shares_a[:, at, None] * shares_b[None, :, at]
@@ -241,5 +239,3 @@ def group_sums() -> tuple[Floats, Floats]:
     flop = np.eye(len(GROUPS))[list(physics.FLOP_GROUP_INDEX)]
     byte = np.eye(len(GROUPS))[list(physics.BYTE_GROUP_INDEX)]
     return flop, byte
-
-

@@ -78,7 +78,9 @@ class Shuffle(nn.Module):
             else nn.Identity()
         )
         self.right = nn.Sequential(
-            *unit(filtered, half, 1), *unit(half, half, 3, stride, depthwise=True, act=""), *unit(half, half, 1)
+            *unit(filtered, half, 1),
+            *unit(half, half, 3, stride, depthwise=True, act=""),
+            *unit(half, half, 1),
         )
 
     def forward(self, x_bchw: Tensor) -> Tensor:
