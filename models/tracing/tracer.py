@@ -59,14 +59,15 @@ def trace_task(
         with recorder:
             _track_model(model, recorder)
             optimizer = optimizers.build(variant.optimizer, parameters, recorder)
-            _step(task, model, optimizer, batches[0], recorder, choices)
-            _file_survivors(model, optimizer, recorder)
             recordings: list[Recording] = []
             gradient_bytes = 0
-            for batch in batches:
-                recorder.start()
-                gradient_bytes = _step(task, model, optimizer, batch, recorder, choices)
-                recordings.append(recorder.stop())
+            with _values_are_missing(task.workload):
+                _step(task, model, optimizer, batches[0], recorder, choices)
+                _file_survivors(optimizer, recorder)
+                for batch in batches:
+                    recorder.start()
+                    gradient_bytes = _step(task, model, optimizer, batch, recorder, choices)
+                    recordings.append(recorder.stop())
     if variant.activation_checkpointing and not choices.checkpointed:
         raise BadConfig(f"{type(model).__name__} never calls torch.utils.checkpoint: nothing to recompute")
     notes = [*task.notes]
@@ -95,6 +96,21 @@ def _no_collection() -> Iterator[None]:
     finally:
         if was_enabled:
             gc.enable()
+
+
+@contextlib.contextmanager
+def _values_are_missing(workload: str) -> Iterator[None]:
+    """Say so plainly where the step asks a tensor for values (`.numpy()`, `.tolist()`, a copy to the CPU)."""
+    try:
+        yield
+    except (NotImplementedError, RuntimeError, TypeError) as error:
+        first_line = str(error).split("\n", 1)[0]
+        if "meta" not in first_line.lower():
+            raise
+        raise BadConfig(
+            f"{workload}: the step depends on its data, which a trace does not have ({first_line[:200]}); "
+            "choose a code path with fixed shapes"
+        ) from error
 
 
 def _prepared(model: nn.Module, variant: TraceVariant) -> nn.Module:
@@ -168,7 +184,7 @@ def _step(
     return gradient_bytes
 
 
-def _file_survivors(model: nn.Module, optimizer: torch.optim.Optimizer | None, recorder: Recorder) -> None:
+def _file_survivors(optimizer: torch.optim.Optimizer | None, recorder: Recorder) -> None:
     """What the first step leaves behind is optimizer state, or something the model keeps."""
     import torch
 

@@ -90,11 +90,11 @@ class Lab:
         return sum(row.flops.at(batch) for row in rows)
 
     @staticmethod
-    def allocated_peak(trace: StepTrace, batch: int) -> int:
-        """Peak of live bytes, each storage rounded to 512 B, before any allocator. [B]"""
+    def allocated_peak(trace: StepTrace, batch: int, grain_bytes: int = 512) -> int:
+        """Peak of live bytes, each storage rounded up to the grain, before any allocator. [B]"""
 
         def rounded(index: int) -> int:
-            return -(-int(trace.storages[index].bytes.at(batch)) // 512) * 512
+            return -(-int(trace.storages[index].bytes.at(batch)) // grain_bytes) * grain_bytes
 
         live = sum(rounded(index) for index in range(trace.initially_alive))
         peak = live
