@@ -12,7 +12,7 @@ import numpy as np
 
 from . import money
 from .answer import Excluded
-from .errors import Infeasible, NoPrice, NothingStored
+from .errors import Infeasible, NoPrice, NothingStored, PlannerError, UsageError
 from .market import Market
 from .request import OptimizeRequest
 from .risk import simulate
@@ -20,6 +20,9 @@ from .risk import simulate
 if TYPE_CHECKING:
     from .rows import Row
     from .terms import Terms
+
+# Reasons that say that the machine, though it has a price, cannot do the job.
+_CANNOT_RUN = frozenset({"precision", "batch", "unknown_figure", "interruptions"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,37 +68,6 @@ class Limits:
         if dear:
             excluded.append(Excluded("budget", "limit", f"{dear} variants cost more than {self._budget}"))
         return kept
-
-    def refuse_if_empty(self, found: int, excluded: Sequence[Excluded], market: Market) -> None:
-        """Raises NothingStored, NoPrice or Infeasible where there is no row at all, with the reason."""
-        if found:
-            return
-        if not market.offers:
-            raise NothingStored(
-                "no price is stored; run: planner prices refresh, or planner prices import FILE"
-            )
-        fits = [e for e in excluded if e.code == "memory"]
-        if fits:
-            nearest = f"{fits[0].id} {fits[0].reason}"
-            raise Infeasible(
-                "memory",
-                "one training step",
-                nearest,
-                f"nothing fits in memory; nearest: {nearest}. "
-                "Try --max-gpus, a smaller --seq-len or --batch-size",
-            )
-        reasons = tuple((e.id, e.reason) for e in excluded)
-        priceless = [e for e in excluded if e.code in ("no_price", "currency", "stale_price")]
-        if priceless or not excluded:
-            shown = "; ".join(f"{e.id}: {e.reason}" for e in priceless[:3])
-            more = f" and {len(priceless) - 3} more" if len(priceless) > 3 else ""
-            raise NoPrice(
-                f"nothing that could run this has a usable price ({shown or 'the filters leave no hardware'}"
-                f"{more}). See: planner prices list",
-                reasons,
-            )
-        shown = "; ".join(f"{e.id}: {e.reason}" for e in excluded[:3])
-        raise Infeasible("filters", "the options asked for", None, f"no option can run this job ({shown})")
 
     def _judged(self, found: Sequence[Row], terms: Terms, seed: int) -> list[tuple[Row, Decimal, Decimal]]:
         """(row, hours, cost) as the limits see them: central, or that percentile but never below it."""
@@ -147,6 +119,35 @@ class Limits:
 
 def _at_least(central: Decimal, factor: float) -> Decimal:
     return max(central, money.quantity(float(central) * factor))
+
+
+def why_empty(
+    excluded: Sequence[Excluded], nearest_misfit: tuple[float, Excluded] | None, market: Market
+) -> PlannerError:
+    """What to raise where there is no row at all: nothing stored, nothing fits, nothing runs, or no price."""
+    if not market.offers:
+        return NothingStored(
+            "no price is stored as of then; run: planner prices refresh, or planner prices import FILE"
+        )
+    if nearest_misfit is not None:
+        nearest = f"{nearest_misfit[1].id} {nearest_misfit[1].reason}"
+        told = f"nothing fits in memory; nearest: {nearest}. Try a higher --max-gpus, a smaller --seq-len"
+        return Infeasible("memory", "one training step", nearest, told)
+    cannot = [e for e in excluded if e.code in _CANNOT_RUN]
+    if cannot:
+        told = f"no option can run this job ({_few(cannot)})"
+        return Infeasible("filters", "what may be used", None, told)
+    if not excluded:
+        return UsageError(
+            "no hardware is left by --gpu, --provider and --max-gpus; see: planner hardware list"
+        )
+    told = f"nothing that could run this has a usable price ({_few(excluded)}). See: planner prices list"
+    return NoPrice(told, tuple((e.id, e.reason) for e in excluded))
+
+
+def _few(excluded: Sequence[Excluded]) -> str:
+    more = f" and {len(excluded) - 3} more" if len(excluded) > 3 else ""
+    return "; ".join(f"{e.id}: {e.reason}" for e in excluded[:3]) + more
 
 
 def _short(value: Decimal) -> str:

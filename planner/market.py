@@ -122,7 +122,7 @@ class Market:
     def cloud(self, item: str, contracts: frozenset[str], regions: tuple[str, ...]) -> tuple[Sale, ...]:
         """Usable offers of one instance under any of these contracts; regions: empty means all.
 
-        A seller that names no region ("all") sells in each.
+        A seller that names no region has "all": it cannot promise one, so it is left out where one is asked.
         """
         key = (item, contracts, regions)
         if key not in self._sales:
@@ -148,7 +148,7 @@ class Market:
             for offer in self._by_item.get(("cloud_instance", item), ())
             if offer.contract in contracts
             and offer.unit in _HOURLY
-            and (not regions or offer.region in (*regions, "all"))
+            and (not regions or offer.region in regions)
         ]
 
     def retail(self, item: str, *, used: bool = False) -> Quote | None:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from .answer import Excluded
 from .estimator import Estimator, Setting
-from .models.errors import ModelsError
+from .models.errors import BadConfig, BadData, ModelsError, TraceUnavailable
 
 if TYPE_CHECKING:
     from .models.hardware.catalogue import Gpu, Rig
@@ -115,7 +115,8 @@ class OptionFinder:
         self._global_batch = global_batch
         self._memory: dict[tuple[object, ...], MemoryEstimate] = {}
         self._steps: dict[tuple[object, ...], StepEstimate] = {}
-        self.evaluated = 0
+        # (need over capacity, what and why) of what came nearest to fitting.
+        self.nearest_misfit: tuple[float, Excluded] | None = None
 
     def variants(self, machine: Machine, count: int) -> tuple[list[Variant], list[Excluded]]:
         """The variants worth pricing, and what was left out and why when nothing remains."""
@@ -130,13 +131,19 @@ class OptionFinder:
         for precision in distinct_precisions(machine.gpu, self._precisions):
             try:
                 found += self._of_precision(machine, count, precision, misfits)
+            except (BadConfig, BadData, TraceUnavailable):
+                raise  # says nothing about this machine
             except ModelsError as error:
                 refused.append(Excluded(name, _code(error), str(error)))
         if found:
             return _worth_pricing(found), []
         if misfits:
             nearest = min(misfits, key=lambda m: m.need_bytes)
-            return [], [Excluded(name, "memory", _does_not_fit(nearest))]
+            why = Excluded(name, "memory", _does_not_fit(nearest))
+            over = nearest.need_bytes / nearest.capacity_bytes
+            if self.nearest_misfit is None or over < self.nearest_misfit[0]:
+                self.nearest_misfit = over, why
+            return [], [why]
         return [], refused[:1]
 
     def _of_precision(
@@ -205,7 +212,6 @@ class OptionFinder:
         key = (machine.gpu.id, setting, machine.power_limit_watts)
         if key not in self._steps:
             self._steps[key] = self._estimator.step(machine.gpu, setting, machine.power_limit_watts)
-            self.evaluated += 1
         return self._steps[key]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -14,7 +15,7 @@ from .assemble import options_of
 from .assumptions import Assumptions
 from .errors import UsageError
 from .estimator import Estimator
-from .limits import Limits
+from .limits import Limits, why_empty
 from .market import Market
 from .models.errors import nearest_names
 from .optimizer.check import check_options
@@ -61,7 +62,8 @@ def make_plan(planning: Planning) -> Plan:
         rows += rows_of_machine(machine, job, request, terms, finder, excluded)
     excluded += market.excluded
     limits = Limits.of(request, planning.now)
-    limits.refuse_if_empty(len(rows), excluded, market)
+    if not rows:
+        raise why_empty(excluded, finder.nearest_misfit, market)
     kept = limits.keep(rows, terms, request.seed, excluded)
     # The front knows rows by their place: ids are text, and only few of them are ever read.
     points = [Point(str(place), row.hours, row.cost) for place, row in enumerate(kept)]
@@ -168,10 +170,18 @@ def default_as_of() -> datetime:
     return datetime.now(UTC).replace(hour=23, minute=59, second=59, microsecond=0)
 
 
+# us-east-1, us-gov-west-1, europe-west4: a region that may well exist, though no price of it is stored.
+_LIKE_A_REGION = re.compile(r"[a-z]{2,12}(-gov|-iso)?-[a-z]{4,12}-?\d{1,2}")
+
+
 def check_names(kind: str, asked: Sequence[str], known: Sequence[str]) -> None:
-    """Raises UsageError for the first name that is not known, with the nearest."""
+    """Raises UsageError for the first name that is not known, with the nearest.
+
+    A region that looks like one passes: it may exist, and hardware without a price there is excluded with
+    that reason.
+    """
     for name in asked:
-        if name not in known:
+        if name not in known and not (kind == "region" and _LIKE_A_REGION.fullmatch(name)):
             near = nearest_names(name, known)
             hint = f' Did you mean "{near[0]}"?' if near else f" Known: {', '.join(sorted(known))}"
             raise UsageError(f'{kind} = {name}: no {kind} "{name}" has a stored price.{hint}', kind)
