@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from planner.reports import figures
-from planner.reports.figures import gib
+from planner.reports.figures import gib, rate
 from planner.reports.lists import listing, sentence
 from planner.reports.look import Look
 
@@ -66,8 +66,8 @@ def throughput_page(document: Mapping[str, Any], look: Look) -> str:
     ]
     lines = [
         " · ".join(part for part in about if part),
-        f"{speed['value']:,.4g} {speed['unit']} (80 % band {speed['low']:,.4g}–{speed['high']:,.4g}); "
-        f"one step {document['step_seconds'] * 1000:,.4g} ms (tier: {document['tier']})",
+        f"{rate(speed['value'])} {speed['unit']} (80 % band {rate(speed['low'])}–{rate(speed['high'])}); "
+        f"one step {rate(document['step_seconds'] * 1000)} ms (tier: {document['tier']})",
     ]
     step = document["step_seconds"]
     parts = [

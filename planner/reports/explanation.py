@@ -20,7 +20,8 @@ def explanation_page(document: Mapping[str, Any], look: Look) -> str:
     for i, term in enumerate(terms):
         lines += _branch(term, "", i == len(terms) - 1, look)
     leaves = sum(1 for _ in _leaves(terms))
-    lines.append(f"The {leaves} amounts above add up to {document['total']} {document['currency']} exactly.")
+    together = f"The {leaves} amounts of money above add up to" if leaves > 1 else "The amount above is"
+    lines.append(f"{together} {document['total']} {document['currency']} exactly.")
     return "\n".join(lines) + "\n"
 
 

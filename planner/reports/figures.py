@@ -45,6 +45,15 @@ def _three(amount: Decimal) -> str:
     )
 
 
+def rate(value: float) -> str:
+    """A speed to four figures.
+
+    >>> rate(12911.2), rate(123.456)
+    ('12,911', '123.5')
+    """
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.4g}"
+
+
 def count(value: float) -> str:
     """A count in words beyond a million: 336.4 M, 3.2 B.
 

@@ -42,7 +42,7 @@ def listing(
     Numbers are set right. Nothing is ever cut: what does not fit a terminal is folded.
     """
     keys = [key for key in columns if any(row.get(key) is not None for row in rows)] or list(columns)
-    cells = {key: [plain(row.get(key)) for row in rows] for key in keys}
+    cells = {key: [_cell(row.get(key)) for row in rows] for key in keys}
     keys = fitting(keys, lambda key: max(map(len, [columns[key], *cells[key]])), look, drop)
     body = [[cells[key][i] for key in keys] for i in range(len(rows))]
     right = {i for i, key in enumerate(keys) if _numbers(rows, key)}
@@ -108,6 +108,12 @@ def sentence(text: str, look: Look) -> str:
         text, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
     )
     return wrapped + "\n"
+
+
+def _cell(value: Any) -> str:
+    """A count in groups of three from five digits on; every other figure as it stands."""
+    grouped = isinstance(value, int) and not isinstance(value, bool) and abs(value) >= 10_000
+    return f"{value:,}" if grouped else plain(value)
 
 
 def _numbers(rows: Sequence[Mapping[str, Any]], key: str) -> bool:

@@ -31,7 +31,7 @@ _SHOWN_ASSUMPTIONS = 3
 _NARROW, _NAME = 100, 25
 """On a terminal of fewer columns, names are folded to so many: then 80 hold all that decides."""
 
-_RIGHT = frozenset({"rank", "cost", "range", "time", "per_epoch", "per_gpu_hour", "memory", "age", "chance"})
+_RIGHT = frozenset({"cost", "range", "time", "per_epoch", "per_gpu_hour", "memory", "age", "chance"})
 
 
 def pareto_table(document: Mapping[str, Any], look: Look, everything: bool = False) -> str:
@@ -39,7 +39,8 @@ def pareto_table(document: Mapping[str, Any], look: Look, everything: bool = Fal
     options = document["options"] if everything else worth_showing(document["options"])
     names = labels(options)
     headings = _headings(document)
-    cells = [_cells(option, _folded(name, look)) for option, name in zip(options, names, strict=True)]
+    digits = max(len(str(option["rank"])) for option in options)
+    cells = [_cells(option, _folded(name, look), digits) for option, name in zip(options, names, strict=True)]
     keys = [key for key in headings if any(row[key] for row in cells)]
     keys = fitting(keys, lambda key: _width([headings[key], *(row[key] for row in cells)]), look, DROPPED)
     body = table(
@@ -149,13 +150,13 @@ def _headings(document: Mapping[str, Any]) -> dict[str, str]:
     }  # fmt: skip
 
 
-def _cells(option: Option, name: str) -> dict[str, str]:
+def _cells(option: Option, name: str, digits: int) -> dict[str, str]:
     cost, speed, memory = option["cost"], option["throughput"], option["memory"]
     chances = [chance for chance in option["chance"].values() if chance is not None]
     tight = " tight" if memory["fits"] == "too_close" else ""
     steps = f"×{speed['accumulation']}" if speed["accumulation"] > 1 else ""
     return {
-        "rank": f"{option['rank']}{'★' if option['pareto'] else ' '}",
+        "rank": f"{option['rank']:>{digits}}{'★' if option['pareto'] else ''}",
         "option": name,
         "region": option["region"],
         "cost": figures.money(Decimal(cost["p50"])),
