@@ -18,11 +18,8 @@ Head = Literal["squad", "pretrain", "lm", "classify", "detect", "translate"]
 # Kinds of optimizer as they ran: a loop launches each op for each tensor, fused kinds take many at once.
 OptimizerKind = Literal["adam-loop", "adam-fused", "sgd-momentum", "lamb-fused", "none"]
 
-CLASSIFIERS = (
-    "resnet18 resnet50 resnet152 resnext50-32x4d resnext101-32x4d wide-resnet50-2 vgg16 squeezenet1-1 "
-    "densenet121 mobilenet-v2 mnasnet1-0 shufflenet-v2-x1-0"
-).split()
-DECODERS = "gpt2-124m gpt-126m-megatron gpt2-large gpt3-xl-1.3b gpt3-2.7b opt-1.3b".split()
+CLASSIFIERS = ["resnet18", "resnet50", "resnet152", "resnext50-32x4d", "resnext101-32x4d", "wide-resnet50-2", "vgg16", "squeezenet1-1", "densenet121", "mobilenet-v2", "mnasnet1-0", "shufflenet-v2-x1-0"]
+DECODERS = ["gpt2-124m", "gpt-126m-megatron", "gpt2-large", "gpt3-xl-1.3b", "gpt3-2.7b", "opt-1.3b"]
 
 # Translation rows do not state lengths: see TRANSLATION_TOKENS and T5_TOKENS of reference_tasks.py.
 TRANSLATION_TOKENS = 30

@@ -131,7 +131,6 @@ def _token_loss(logits_btv: Tensor, labels_bt: Tensor) -> Tensor:
 
 def _bert(model: str, head: str, size: int) -> TrainingTask:
     import transformers
-    from torch import nn
 
     width, layers, heads = BERTS[model]
     config = transformers.BertConfig(

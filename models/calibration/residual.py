@@ -37,7 +37,7 @@ SHAPES: Mapping[str, float] = {
     "b_year": 0.15,
     "b_family": 0.04,
     "host": 0.09,
-    "framework": 0.2,
+    "framework": 0.3,
     "o_recipe": 0.07,
     "o_recipe_model": 0.054,
     "o_recipe_model_size": 0.045,
@@ -63,8 +63,9 @@ NOISE_OF = {
     "sitar-lab/NeuSight": "noise_neusight",
 }
 EQUALITIES = (
-    "precision architecture silicon family host source gpu recipe recipe_model recipe_model_size"
-).split()
+    *("precision", "architecture", "silicon", "family", "host", "source", "gpu"),
+    *("recipe", "recipe_model", "recipe_model_size"),
+)
 
 
 @dataclass(frozen=True, slots=True)

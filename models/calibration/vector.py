@@ -13,7 +13,9 @@ from .physics import Array
 from .profile import Floats
 
 PHYSICS_SD = 0.35
-HOST_YEAR_SD = 0.3
+# Launch costs are held closer: they decide the smallest steps of the fastest cards, where there are no rows.
+LAUNCH_SD = 0.2
+HOST_YEAR_SD = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +53,7 @@ def layout() -> Layout:
         if name == "host_year":
             add(name, values, HOST_YEAR_SD, log=False)
         else:
-            add(name, values, PHYSICS_SD)
+            add(name, values, LAUNCH_SD if name in ("launch_seconds", "host_seconds") else PHYSICS_SD)
     add("classes", list(residual.CLASS_AMPLITUDES), residual.AMPLITUDE_SD)
     add("spec_lengths", list(residual.SPEC_LENGTHS), residual.LENGTH_SD)
     for name, value in residual.SHAPES.items():
