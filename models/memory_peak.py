@@ -43,9 +43,11 @@ class Peak:
 def peak_at(summary: StepSummary, micro_batch: int, *, accumulating: bool) -> Peak:
     """The peak at `micro_batch`, between grid points linearly, past the last by the last slope.
 
-    The allocated peak is a maximum of affine laws in the batch, hence convex: the chord lies above it, and
+    What tensors ask for is a maximum of affine laws in the batch, hence convex: the chord lies above it, and
     past the grid only a phase with a steeper slope could exceed it (the grid ends where activations rule).
-    Reserved has no such law; its chord is a fair guess.
+    Blocks the allocator leaves unsplit come on top and go with alignment: replays at 144 other batches of 16
+    variants allocate up to 1.8 % more than the chord. They reserve 5 % more to 6 % less in nine of ten cases
+    (median 0.2 % more); both lie inside the P95 band.
 
     Raises BadData where the summary holds no points, or a single one that is smaller than asked.
     """

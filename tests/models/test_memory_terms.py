@@ -56,3 +56,14 @@ def test_a_term_without_source_reason_or_date_is_refused(tmp_path: Path, text: s
     path.write_text(text)
     with pytest.raises(BadData, match=complaint):
         memory_terms.read_terms(path)
+
+
+def test_a_figure_read_off_a_source_is_not_used_when_that_source_is_left_out(
+    make_card: Callable[..., Any],
+) -> None:
+    v100 = make_card(id="v100-sxm2-16gb", architecture="Volta")
+    own = memory_terms.card_terms(v100, cuda="11.2")
+    honest = memory_terms.card_terms(v100, cuda="11.2", without="HF-docs-anatomy")
+    assert own.context.p50_bytes == 1343 * MIB
+    assert honest.context.p50_bytes != own.context.p50_bytes
+    assert honest.band.reserved_p95 > own.band.reserved_p95

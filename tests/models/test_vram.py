@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from planner.models.errors import BadData, UnknownName
 from planner.models.memory_peak import peak_at
 from planner.models.sharding import zero_model_state_bytes
-from planner.models.tracing.summary import StepSummary
+from planner.models.tracing.step_trace import Affine
+from planner.models.tracing.summary import ClassWork, StepSummary
 from planner.models.vram import MemoryEstimate, WrongSummary, estimate_memory, largest, max_micro_batch
 
 GIB = 2**30
@@ -221,3 +222,43 @@ def test_a_summary_without_accumulating_points_adds_the_gradients_and_says_so(
     bound = estimate(plain, rtx_4090, 4, accumulation=2)
     assert bound.allocated_bytes.p50 - estimate(plain, rtx_4090, 4).allocated_bytes.p50 == GIB
     assert any("upper bound" in line for line in bound.assumptions)
+
+
+def test_fsdp_gathers_less_at_a_time_the_more_layers_there_are(
+    hand_made_summary: Make, rtx_4090: Any
+) -> None:
+    def gathered(layers: int) -> int:
+        work = ClassWork("attention_fused", "forward", Affine(0, 1), Affine(0, 1), layers)
+        summary = replace(hand_made_summary(), work=(work,))
+        result = estimate(summary, rtx_4090, 4, gpu_count=8, strategy="fsdp")
+        return result.breakdown["gathered_parameters"]
+
+    assert gathered(80) < gathered(32) < gathered(12)
+
+
+def test_the_p50_search_allows_at_least_what_the_p95_search_does(
+    hand_made_summary: Make, rtx_4090: Any
+) -> None:
+    summary = hand_made_summary(bytes_per_sample=GIB // 8)
+    central = max_micro_batch(summary, rtx_4090, precision="fp32", quantile="p50")
+    safe = max_micro_batch(summary, rtx_4090, precision="fp32")
+    assert 0 < safe < central
+    assert estimate(summary, rtx_4090, central).fits == "too_close"
+
+
+def test_between_grid_points_a_replay_allocates_hardly_more_than_the_chord() -> None:
+    """On shipped traces: unsplit blocks go with alignment, which powers of two have and 3 or 100 do not."""
+    from planner.models.allocator import replay
+    from planner.models.workloads import store
+    from planner.models.workloads.zoo import workload
+
+    bert = workload("bert-base")
+    variant = store.shipped_variants(bert)[0]
+    summary, trace = store.summary(bert, variant), store.trace(bert, variant)
+    for batch in (3, 7, 12, 24, 100, 300):
+        chord = peak_at(summary, batch, accumulating=False)
+        replayed = replay(trace, batch)
+        assert chord.allocated_p50 >= 0.98 * replayed.allocated_peak_bytes
+        assert chord.reserved_p50 >= 0.94 * replayed.reserved_peak_bytes
+    for point in summary.memory[:6]:
+        assert replay(trace, point.batch).allocated_peak_bytes == point.allocated_bytes
