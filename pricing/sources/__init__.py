@@ -31,6 +31,7 @@ does not import is listed as unavailable; the others go on.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -64,7 +65,7 @@ class FetchContext:
     instance_types: the types wanted; None means every type with a GPU that we know.
     operating_systems: "linux", "windows".
     days: length of the window for histories such as spot prices. [day]
-    clock: gives the present instant in UTC.
+    clock: gives the present instant in UTC; sleep: waits, in seconds, between tries.
     connect_seconds, read_seconds: time-outs of one call; deadline_seconds: of the whole fetch. [s]
     directory: where large answers are kept while they are parsed; needed by sources that say so.
     base_urls: other addresses by source name, for a mirror or a test server.
@@ -77,6 +78,7 @@ class FetchContext:
     operating_systems: tuple[str, ...] = ("linux",)
     days: int = 30
     clock: Clock = utc_now
+    sleep: Callable[[float], None] = time.sleep
     connect_seconds: float = 5.0
     read_seconds: float = 30.0
     deadline_seconds: float = 120.0

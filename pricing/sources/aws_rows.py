@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any, Literal
 
 from ..errors import BadOffer
@@ -87,6 +88,7 @@ class Origin:
     fetched_at: datetime
 
 
+@lru_cache(maxsize=4096)
 def normal(name: str) -> str:
     """ "Pre Installed S/W" and "preInstalledSw" are one name.
 

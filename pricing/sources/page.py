@@ -103,6 +103,7 @@ class Tally:
         self._source = source
         self._limit = limit
         self.rows = 0
+        self._passed = 0
         self.skipped: Counter[str] = Counter()
         self.bad: Counter[str] = Counter()
         self._first_bad: str | None = None
@@ -116,6 +117,13 @@ class Tally:
         """Rows were left out on purpose."""
         self.skipped[reason] += count
 
+    def pass_over(self, reason: str, count: int) -> None:
+        """Rows were not even read, by a mark on their face; they say nothing on how well the rest reads."""
+        if count:
+            self.rows += count
+            self._passed += count
+            self.skipped[reason] += count
+
     def spoilt(self, reason: str, example: str) -> None:
         """A row did not read. example: enough of it to find it again."""
         self.bad[reason] += 1
@@ -128,9 +136,10 @@ class Tally:
     def result(self, offers: list[Offer]) -> ParseResult:
         """All counts beside the offers. Raises TooManyBadRows."""
         bad = self.bad.total()
-        if bad > self.rows * self._limit:
+        looked_at = self.rows - self._passed
+        if bad > looked_at * self._limit:
             raise TooManyBadRows(
-                f"{self._source}: {bad} of {self.rows} rows do not read (first: {self._first_bad}). "
+                f"{self._source}: {bad} of {looked_at} rows do not read (first: {self._first_bad}). "
                 "Nothing of this answer is used; the format may have changed."
             )
         return ParseResult(
