@@ -94,6 +94,12 @@ def _check_same(workload: str, batches: tuple[int, int], small: Recording, large
             )
     if len(small.ops) != len(large.ops):
         raise BadConfig(f"{where}: {len(small.ops)} ops against {len(large.ops)}")
+    if small.initially_alive != large.initially_alive:
+        kept = large.initially_alive - small.initially_alive
+        raise BadConfig(
+            f"{workload}: {kept} tensors more are alive after each step; "
+            "the module or its loss keeps them, so no step is steady"
+        )
     if small.events != large.events or small.marks != large.marks:
         raise BadConfig(f"{where} in the order of their allocations and frees")
 

@@ -64,10 +64,12 @@ def trace_task(
             with _values_are_missing(task.workload):
                 _step(task, model, optimizer, batches[0], recorder, choices)
                 _file_survivors(optimizer, recorder)
+                _collect_cycles(recorder)
                 for batch in batches:
                     recorder.start()
                     gradient_bytes = _step(task, model, optimizer, batch, recorder, choices)
                     recordings.append(recorder.stop())
+                    _collect_cycles(recorder)
     if variant.activation_checkpointing and not choices.checkpointed:
         raise BadConfig(f"{type(model).__name__} never calls torch.utils.checkpoint: nothing to recompute")
     notes = [*task.notes]
@@ -96,6 +98,12 @@ def _no_collection() -> Iterator[None]:
     finally:
         if was_enabled:
             gc.enable()
+
+
+def _collect_cycles(recorder: Recorder) -> None:
+    """Between steps, let go of what only reference cycles keep; slow, so only where something is left."""
+    if any(record.category not in ("weights", "optimizer_state") for record in recorder.alive()):
+        gc.collect()
 
 
 @contextlib.contextmanager

@@ -264,6 +264,29 @@ def test_a_module_that_branches_on_the_batch_is_refused(lab: Any) -> None:
         trace_task(lab.module_task(lambda: Branching(4, 4), (4,)), TraceVariant("fp32", "none"))
 
 
+def test_what_only_a_reference_cycle_keeps_is_let_go_between_steps(lab: Any) -> None:
+    class Cyclic(torch.nn.Linear):  # type: ignore[name-defined, misc]
+        def forward(self, x: Any) -> Any:
+            knot: list[Any] = [x.relu()]
+            knot.append(knot)
+            return super().forward(knot[0])
+
+    trace = trace_task(lab.module_task(lambda: Cyclic(4, 4), (4,)), TraceVariant("fp32", "none"))
+    initial = trace.storages[: trace.initially_alive]
+    assert {storage.category for storage in initial} == {"weights", "optimizer_state"}
+
+
+def test_a_module_that_hoards_tensors_is_refused(lab: Any) -> None:
+    class Hoarding(torch.nn.Linear):  # type: ignore[name-defined, misc]
+        def forward(self, x: Any) -> Any:
+            out = super().forward(x)
+            self.__dict__.setdefault("seen", []).append(out)
+            return out
+
+    with pytest.raises(BadConfig, match="1 tensors more are alive after each step"):
+        trace_task(lab.module_task(lambda: Hoarding(4, 4), (4,)), TraceVariant("fp32", "none"))
+
+
 def test_a_scalar_read_from_a_tensor_is_answered_and_noted(lab: Any) -> None:
     class Asking(torch.nn.Linear):  # type: ignore[name-defined, misc]
         def forward(self, x: Any) -> Any:
