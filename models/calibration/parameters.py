@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -124,3 +125,8 @@ def _rounded(values: Floats) -> list[float]:
 
 def _inflation(body: Mapping[str, float]) -> dict[int, float]:
     return {int(k): float(v) for k, v in body.items()}
+
+
+def data_path() -> Path:
+    """The packaged throughput.csv."""
+    return Path(__file__).parent / DATA
