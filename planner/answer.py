@@ -151,6 +151,7 @@ class Speed:
     step_seconds: one optimizer step; low and high of the same band. [s]
     steps: optimizer steps of the whole run. [1]
     breakdown: (op class, phase, seconds), adds up to step_seconds.
+    flops: (op class, FLOP of one optimizer step on all GPUs).
     """
 
     value: float
@@ -172,6 +173,7 @@ class Speed:
     tier: str
     breakdown: tuple[tuple[str, str, float], ...]
     notes: tuple[str, ...] = ()
+    flops: tuple[tuple[str, float], ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -197,6 +199,7 @@ class Speed:
                 {"op_class": op_class, "phase": phase, "seconds": seconds}
                 for op_class, phase, seconds in self.breakdown
             ],
+            "flops_per_step": dict(self.flops),
             "notes": list(self.notes),
         }
 

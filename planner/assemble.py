@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from . import money
 from .answer import Chance, Cost, Hours, Job, PlanOption, Room, Speed
-from .estimator import Setting
+from .estimator import Estimator, Setting
 from .limits import Limits
 from .options import Variant
 from .risk import Draw, Simulated, simulate
@@ -26,6 +26,7 @@ def options_of(
     front: Mapping[str, str | None],
     terms: Terms,
     job: Job,
+    estimator: Estimator,
     limits: Limits,
     seed: int,
 ) -> tuple[PlanOption, ...]:
@@ -35,7 +36,7 @@ def options_of(
     id_of = dict(zip(listed, ids, strict=True))
     priced = [row.price(terms) for row in rows]
     luck = _Luck(rows, priced, seed)
-    parts = _Parts(job)
+    parts = _Parts(job, estimator)
     found = []
     for rank, (place, row, price) in enumerate(zip(listed, rows, priced, strict=True), 1):
         beaten_by = front[place]
@@ -115,8 +116,9 @@ class _Luck:
 class _Parts:
     """Memory and speed as answers, made once per variant."""
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: Job, estimator: Estimator) -> None:
         self._job = job
+        self._estimator = estimator
         self._rooms: dict[int, Room] = {}
         self._speeds: dict[int, Speed] = {}
 
@@ -127,7 +129,8 @@ class _Parts:
 
     def speed(self, variant: Variant) -> Speed:
         if id(variant) not in self._speeds:
-            self._speeds[id(variant)] = speed_of(variant.step, variant.setting, self._job.steps)
+            flops = self._estimator.flops(variant.machine.gpu, variant.setting)
+            self._speeds[id(variant)] = speed_of(variant.step, variant.setting, self._job.steps, flops)
         return self._speeds[id(variant)]
 
 
@@ -146,7 +149,9 @@ def room_of(memory: MemoryEstimate) -> Room:
     )
 
 
-def speed_of(step: StepEstimate, setting: Setting, steps: int) -> Speed:
+def speed_of(
+    step: StepEstimate, setting: Setting, steps: int, flops: tuple[tuple[str, float], ...] = ()
+) -> Speed:
     """A step estimate as an answer."""
     return Speed(
         value=step.samples_per_second,
@@ -168,4 +173,5 @@ def speed_of(step: StepEstimate, setting: Setting, steps: int) -> Speed:
         tier=step.tier,
         breakdown=step.breakdown,
         notes=step.notes,
+        flops=flops,
     )

@@ -46,6 +46,10 @@ class Estimator(Protocol):
         """Seconds of one optimizer step."""
         ...
 
+    def flops(self, gpu: Gpu, setting: Setting) -> tuple[tuple[str, float], ...]:
+        """(op class, FLOP of one optimizer step on all GPUs together), most first."""
+        ...
+
 
 class TracedEstimator:
     """Reads the workload's step summaries; one per precision policy, attention kernel and checkpointing."""
@@ -56,6 +60,7 @@ class TracedEstimator:
         self._optimizer = optimizer
         self.can_checkpoint = workload.builder.activation_checkpointing
         self._summary = cache(self._read)
+        self._work = cache(self._flops_of)
 
     def _read(self, policy: str, attention: str, checkpointing: bool) -> StepSummary:
         from .models.tracing.step_trace import TraceVariant
@@ -75,6 +80,34 @@ class TracedEstimator:
         from .models.precision import policy_of
 
         return self._summary(policy_of(precision), gpu.attention_kernel(precision), checkpointing)
+
+    def flops(self, gpu: Gpu, setting: Setting) -> tuple[tuple[str, float], ...]:
+        from .models.precision import policy_of
+
+        kernel = gpu.attention_kernel(setting.precision)
+        work = self._work(policy_of(setting.precision), kernel, setting.activation_checkpointing)
+        steps = setting.accumulation * setting.gpu_count
+        found = [
+            (op_class, steps * (fixed + per_sample * setting.micro_batch) + setting.gpu_count * update)
+            for op_class, fixed, per_sample, update in work
+        ]
+        return tuple(sorted(found, key=lambda part: (-part[1], part[0])))
+
+    def _flops_of(
+        self, policy: str, attention: str, checkpointing: bool
+    ) -> tuple[tuple[str, float, float, float], ...]:
+        """Per op class with arithmetic: FLOP of a micro-step, fixed and per sample, and of the update."""
+        found: dict[str, list[float]] = {}
+        for work in self._summary(policy, attention, checkpointing).work:
+            if not work.flops.constant and not work.flops.per_sample:
+                continue
+            parts = found.setdefault(work.op_class, [0.0, 0.0, 0.0])
+            if work.phase == "optimizer":
+                parts[2] += work.flops.constant
+            else:
+                parts[0] += work.flops.constant
+                parts[1] += work.flops.per_sample
+        return tuple((op_class, *parts) for op_class, parts in found.items())
 
     def memory(self, gpu: Gpu, setting: Setting) -> MemoryEstimate:
         from .models.vram import estimate_memory

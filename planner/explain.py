@@ -85,7 +85,7 @@ def explain(plan: Plan, which: int | str) -> Explanation:
     """Every term of one option. which: a rank, an option id or a hardware id. Raises UsageError."""
     option = plan.option(which)
     terms = (
-        _work(plan),
+        _work(plan, option),
         _speed(option),
         _memory(option),
         _time(option),
@@ -95,13 +95,14 @@ def explain(plan: Plan, which: int | str) -> Explanation:
     return Explanation(option, plan.currency, terms)
 
 
-def _work(plan: Plan) -> Term:
+def _work(plan: Plan, option: PlanOption) -> Term:
     job = plan.job
     if job.tokens is not None:
         samples = f"{job.tokens:,} tokens / tokens of a sample"
     else:
         samples = f"{job.dataset_samples:,} samples of {job.dataset} × {job.epochs:f} epochs"
     size = () if job.size is None else (Term("sample size", f"{job.size:,}", job.size_unit or ""),)
+    arithmetic = _arithmetic(option, job.steps)
     return Term(
         "work",
         f"{job.steps:,}",
@@ -109,11 +110,27 @@ def _work(plan: Plan) -> Term:
         f"ceil({job.samples:,} samples / global batch {job.global_batch_size:,})",
         "reference run, as changed",
         children=(
+            *arithmetic,
             Term("samples", f"{job.samples:,}", "samples", samples),
             *size,
             Term("parameters", f"{job.parameters:,}", "", f"{job.title}, the plain published model"),
         ),
     )
+
+
+def _arithmetic(option: PlanOption, steps: int) -> tuple[Term, ...]:
+    """FLOPs of the whole run, by op class; none where the step was not traced."""
+    flops = option.throughput.flops
+    each = tuple(
+        Term(op_class, f"{amount * steps:.4g}", "FLOP", f"{amount:.4g} a step × {steps:,} steps")
+        for op_class, amount in flops
+        if amount > 0
+    )
+    if not each:
+        return ()
+    total = sum(amount for _, amount in flops) * steps
+    how = "all GPUs, whole run, from the traced step"
+    return (Term("arithmetic", f"{total:.4g}", "FLOP", how, children=each),)
 
 
 def _speed(option: PlanOption) -> Term:

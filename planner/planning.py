@@ -69,7 +69,7 @@ def make_plan(planning: Planning) -> Plan:
     points = [Point(str(place), row.hours, row.cost) for place, row in enumerate(kept)]
     front = pareto_front(points)
     listed = _listed(kept, front)
-    options = options_of(listed, kept, front, terms, job, limits, request.seed)
+    options = options_of(listed, kept, front, terms, job, planning.estimator, limits, request.seed)
     check_options(options, listed, points)
     return Plan(
         job=job,

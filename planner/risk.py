@@ -148,7 +148,7 @@ def _interrupted(training: Floats, facts: Interruptions, luck: _Luck) -> tuple[F
     A loss costs the work since the last checkpoint, uniform over an interval, and a restart; it happens when
     the machine hours so far pass the next arrival of a Poisson process of rate 1/M.
     """
-    segments = np.ceil(training / facts.interval)
+    segments = np.ceil(training / facts.interval) if facts.interval else np.zeros_like(training)
     needed = training + segments * facts.checkpoint
     stretch = facts.interval + facts.checkpoint
     expected = facts.expected.losses

@@ -12,12 +12,10 @@ from . import money
 from .answer import Job, TimeLine
 from .assumptions import Assumptions, Figure
 from .options import Variant
-from .spot import expected_run, young_interval
+from .spot import best_segments, expected_run
 from .terms import Interruptions, Terms
 
 _SECONDS_PER_HOUR = 3600
-# Nobody writes a checkpoint oftener than each five minutes, however cheap the write. [h]
-_SHORTEST_INTERVAL = 1 / 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +76,12 @@ class Run:
         figure = assume.figure("spot_mean_hours_to_loss")
         mean_to_loss, checkpoint = float(figure.value), float(self._terms.checkpoint_hours)
         outage, restart = float(assume["spot_mean_outage_hours"]), float(assume["spot_restart_hours"])
-        interval = max(young_interval(checkpoint, mean_to_loss), _SHORTEST_INTERVAL)
+        work = float(self.training)
+        segments = best_segments(work, checkpoint, mean_to_loss)
+        interval = work / segments if segments else 0.0
         expected = expected_run(
-            float(self.training),
-            interval=interval,
+            work,
+            segments=segments,
             checkpoint=checkpoint,
             restart=restart,
             mean_to_loss=mean_to_loss,

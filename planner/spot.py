@@ -13,6 +13,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
+# e^709 is the largest double.
+_LARGEST_EXPONENT = 700.0
+# Where so many parts still never end, more will not help.
+_MOST_PARTS = 10**6
+
 
 @dataclass(frozen=True, slots=True)
 class ExpectedRun:
@@ -62,24 +67,52 @@ def first_order_waste(interval: float, checkpoint: float, restart: float, mean_t
     return checkpoint / interval + (restart + interval / 2 + checkpoint / 2) / mean_to_loss
 
 
+def best_segments(work: float, checkpoint: float, mean_to_loss: float) -> int:
+    """Into how many equal parts, each ended by a checkpoint, the work is cut to lose least; 0 for no end.
+
+    The minimum over n of n (e^((W/n + C)/M) - 1), which is convex in n; Young's interval is where the search
+    begins. Taking the best n, not ceil(W / interval), makes the hours grow with the work: 1.0 h in two parts
+    can lose more than 1.1 h in three. A checkpoint that takes no time is written all the time: 0.
+
+    >>> best_segments(10.0, 0.02, 3.2), best_segments(10.0, 0.0, 3.2)
+    (29, 0)
+    """
+    if checkpoint == 0:
+        return 0
+
+    def lost(parts: int) -> float:
+        exposed = (work / parts + checkpoint) / mean_to_loss
+        return parts * math.expm1(exposed) if exposed < _LARGEST_EXPONENT else math.inf
+
+    parts = max(1, round(work / young_interval(checkpoint, mean_to_loss)))
+    while lost(parts + 1) < lost(parts) or lost(parts) == math.inf:
+        if parts > _MOST_PARTS:
+            break
+        parts += 1
+    while parts > 1 and lost(parts - 1) <= lost(parts):
+        parts -= 1
+    return parts
+
+
 def expected_run(
-    work: float, *, interval: float, checkpoint: float, restart: float, mean_to_loss: float, outage: float
+    work: float, *, segments: int, checkpoint: float, restart: float, mean_to_loss: float, outage: float
 ) -> ExpectedRun:
     """Exact expectation under exponential losses, which may also hit checkpoints and restarts.
 
     E[losses] = n e^(R/M) (e^((tau + C)/M) - 1), paid = M E[losses], waiting = D E[losses], where the work is
-    cut into n = ceil(W / interval) equal parts of tau; one part alone grows like e^(W/M).
+    cut into n = segments equal parts of tau; one part alone grows like e^(W/M). segments = 0 is the limit of
+    ever more checkpoints that take no time: E[losses] = e^(R/M) W/M.
     Source: exponential-failure renewal argument, e.g. Bougeret et al. 2011.
 
     Returns infinities where e^x overflows: such a run never ends.
     """
     if work <= 0:
         return ExpectedRun(0.0, 0.0, 0.0, 0)
-    segments = max(1, math.ceil(work / interval - 1e-9))
-    exposed = (work / segments + checkpoint) / mean_to_loss
-    if exposed + restart / mean_to_loss > 700:  # e^709 is the largest double
+    exposed = (work / segments + checkpoint) / mean_to_loss if segments else 0.0
+    if exposed + restart / mean_to_loss > _LARGEST_EXPONENT:
         return ExpectedRun(math.inf, math.inf, math.inf, segments)
-    losses = segments * math.exp(restart / mean_to_loss) * math.expm1(exposed)
+    once = segments * math.expm1(exposed) if segments else work / mean_to_loss
+    losses = math.exp(restart / mean_to_loss) * once
     return ExpectedRun(losses * mean_to_loss, losses * outage, losses, segments)
 
 

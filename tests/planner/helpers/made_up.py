@@ -146,6 +146,9 @@ class ExactEstimator:
             assumptions=(),
         )
 
+    def flops(self, gpu: catalogue.Gpu, setting: Setting) -> tuple[tuple[str, float], ...]:
+        return (("matmul", 1e12),)
+
     def step(self, gpu: catalogue.Gpu, setting: Setting, power_limit_watts: float | None) -> StepEstimate:
         base = self._seconds if isinstance(self._seconds, int | float) else self._seconds[gpu.id]
         seconds = base / (setting.gpu_count if self._speedup else 1)
