@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import doctest
+import importlib
 import re
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 from planner.cli.commands import COMMANDS
 
@@ -64,3 +68,23 @@ def test_no_path_of_somebodys_machine_stands_in_a_file() -> None:
             f"{name}: {hit}" for hit in pattern.findall(file.read_text(encoding="utf-8", errors="replace"))
         ]
     assert found == []
+
+
+def with_examples() -> list[str]:
+    """Modules whose docstrings hold examples, by the name they are imported under."""
+    found = []
+    for folder in ("planner", "models", "pricing"):
+        for file in sorted((ROOT / folder).rglob("*.py")):
+            inside = file.relative_to(ROOT)
+            linked = folder == "planner" and inside.parts[1] in ("models", "pricing")
+            if not linked and ">>> " in file.read_text(encoding="utf-8"):
+                name = ".".join(inside.with_suffix("").parts).removesuffix(".__init__")
+                found.append(name if folder == "planner" else f"planner.{name}")
+    return found
+
+
+@pytest.mark.parametrize("name", with_examples())
+def test_examples_in_docstrings_hold(name: str) -> None:
+    failed, tried = doctest.testmod(importlib.import_module(name))
+    assert tried > 0
+    assert failed == 0

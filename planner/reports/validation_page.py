@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from planner.reports.lists import listing, sentence
@@ -10,6 +12,32 @@ from planner.reports.look import Look
 from planner.reports.tabular import Cell
 
 _FIGURES = ("scored", "median_ape", "mean_ape", "p90_ape", "interval_coverage", "median_band_width")
+
+
+def report_body(report: Any) -> dict[str, Any]:
+    """The keys of a validation's answer, whether the report makes them or holds them."""
+    body: dict[str, Any] = report.body if hasattr(report, "body") else report.to_json()
+    return body
+
+
+def report_rows(file: Path, report: Any) -> list[dict[str, Cell]]:
+    """Each row of the file as it was, with predicted, low, high, tier, ape or why it was not covered."""
+    if not hasattr(report, "body"):
+        return list(report.rows())
+    with file.open(encoding="utf-8", newline="") as lines:
+        given = list(csv.DictReader(lines))
+    return [
+        {
+            **{name: value for name, value in row.items() if name},
+            "predicted": result.predicted,
+            "low": result.low,
+            "high": result.high,
+            "tier": result.tier,
+            "ape": result.ape,
+            "not_covered": result.reason,
+        }
+        for row, result in zip(given, report.rows, strict=True)
+    ]
 
 
 def group_rows(document: Mapping[str, Any]) -> list[dict[str, Cell]]:

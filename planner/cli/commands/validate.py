@@ -10,6 +10,7 @@ import typer
 
 from planner.cli.answering import answers
 from planner.cli.commands import COMMANDS
+from planner.cli.complaints import unknown
 from planner.cli.output import Answer, destination, write_whole
 
 app = typer.Typer(help=COMMANDS["validate"].summary, no_args_is_help=True, add_completion=False)
@@ -18,6 +19,9 @@ File = Annotated[str, typer.Argument(metavar="FILE.csv", help="Measured runs, on
 Rows = Annotated[
     str | None, typer.Option("--rows", metavar="OUT.csv", help="Write each row with its prediction.")
 ]
+
+NESTED = ("gpu", "family")
+"""The groups for which parameters fitted without them ship."""
 
 
 @app.callback()
@@ -45,8 +49,13 @@ def throughput(
 
     Example: planner validate throughput measured.csv --rows predicted.csv
     """
-    from planner.models.validation import validate_throughput
+    from planner.errors import UsageError
+    from planner.models.validation import LEAVE_OUT, validate_throughput
 
+    if leave_out is not None and leave_out not in LEAVE_OUT:
+        raise unknown("value of --leave-out", leave_out, LEAVE_OUT)
+    if nested and leave_out not in NESTED:
+        raise UsageError(f"--nested needs --leave-out {' or '.join(NESTED)}", "nested")
     options = {"leave_out": leave_out, "nested": nested or None}
     return _answer("throughput", validate_throughput, file, rows, options)
 
@@ -66,6 +75,8 @@ def memory(
     """
     from planner.models.validation_memory import validate_memory
 
+    if leave_out not in (None, "source"):
+        raise unknown("value of --leave-out", str(leave_out), ["source"])
     return _answer("memory", validate_memory, file, rows, {"leave_out": leave_out})
 
 
@@ -75,7 +86,7 @@ def _answer(
     from planner.errors import UsageError
     from planner.models.errors import BadData
     from planner.reports.tabular import to_csv
-    from planner.reports.validation_page import group_rows, validation_page
+    from planner.reports.validation_page import group_rows, report_body, report_rows, validation_page
 
     if not Path(file).is_file():
         raise UsageError(f'there is no file "{file}"')
@@ -84,9 +95,9 @@ def _answer(
         report = validate(Path(file), **{key: value for key, value in options.items() if value is not None})
     except BadData as error:
         raise UsageError(str(error)) from error
-    document = {"schema_version": "1.0", "kind": f"validate_{kind}", **report.to_json()}
+    document = {"schema_version": "1.0", "kind": f"validate_{kind}", **report_body(report)}
     if out is not None:
-        write_whole(out, to_csv(report.rows()))
+        write_whole(out, to_csv(report_rows(Path(file), report)))
     rows = group_rows(document)
     return Answer(
         document=document,

@@ -52,6 +52,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     for name, function in (("validation", "validate_throughput"), ("validation_memory", "validate_memory")):
         module = types.ModuleType(name)
         setattr(module, function, validate)
+        module.LEAVE_OUT = ("gpu", "family", "host", "source")  # type: ignore[attr-defined]
         monkeypatch.setitem(sys.modules, f"planner.models.{name}", module)
     return calls
 
@@ -110,3 +111,41 @@ def test_a_file_that_is_not_there_or_does_not_read_is_refused(
     monkeypatch.setattr(sys.modules["planner.models.validation_memory"], "validate_memory", broken)
     said = planner("validate", "memory", str(measured))
     assert (said.code, said.err) == (2, f"error: {measured}: no column gpu\n")
+
+
+@pytest.mark.parametrize(
+    ("flags", "says"),
+    [
+        (("throughput", "--leave-out", "gpus"), 'Did you mean "gpu"?'),
+        (("throughput", "--nested"), "--nested needs --leave-out gpu or family"),
+        (("throughput", "--nested", "--leave-out", "host"), "--nested needs --leave-out gpu or family"),
+        (("memory", "--leave-out", "gpu"), "Known: source."),
+    ],
+)
+def test_what_cannot_be_left_out_is_refused(
+    planner: Planner, asked: list[Any], measured: Path, flags: tuple[str, ...], says: str
+) -> None:
+    said = planner("validate", flags[0], str(measured), *flags[1:])
+    assert (said.code, asked) == (2, [])
+    assert says in said.err
+
+
+def test_a_report_of_results_is_written_beside_the_columns_of_the_file(tmp_path: Path) -> None:
+    from planner.reports.validation_page import report_body, report_rows
+
+    file = tmp_path / "measured.csv"
+    file.write_text("model,throughput\nbert-base,100\nnobody,5\n")
+    results = (
+        types.SimpleNamespace(predicted=90.0, low=80.0, high=99.0, tier="profile", ape=0.1, reason=""),
+        types.SimpleNamespace(predicted=None, low=None, high=None, tier="", ape=None, reason="no such model"),
+    )
+    report = types.SimpleNamespace(body={"rows": 2}, rows=results)
+    assert report_body(report) == {"rows": 2}
+    first, second = report_rows(file, report)
+    assert (first["model"], first["throughput"], first["predicted"], first["ape"]) == (
+        "bert-base",
+        "100",
+        90.0,
+        0.1,
+    )
+    assert (second["predicted"], second["not_covered"]) == (None, "no such model")
