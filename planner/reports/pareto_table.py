@@ -38,8 +38,8 @@ def pareto_table(document: Mapping[str, Any], look: Look, everything: bool = Fal
     """A plan document as text. everything: all options, not only those worth showing first."""
     options = document["options"] if everything else worth_showing(document["options"])
     names = labels(options)
-    headings = _headings(document)
     digits = max(len(str(option["rank"])) for option in options)
+    headings = _headings(document) | {"rank": f"{'#':>{digits}}"}
     cells = [_cells(option, _folded(name, look), digits) for option, name in zip(options, names, strict=True)]
     keys = [key for key in headings if any(row[key] for row in cells)]
     keys = fitting(keys, lambda key: _width([headings[key], *(row[key] for row in cells)]), look, DROPPED)
@@ -134,9 +134,7 @@ def footer(document: Mapping[str, Any], options: Sequence[Option], names: Sequen
         reasons = Counter(excluded["code"] for excluded in document["excluded"]).most_common(4)
         said = ", ".join(f"{code.replace('_', ' ')} {times}" for code, times in reasons)
         lines.append(f"Left out: {len(document['excluded'])} ({said}; --format json says why)")
-    lines.append(
-        "Next: --explain 1 for every term of a row, --all for every option, --format csv -o plan.csv"
-    )
+    lines.append("Next: --explain 1 (every term of a row), --all (every option), --provider aws, -o plan.csv")
     return lines
 
 

@@ -13,6 +13,9 @@ Option = Mapping[str, Any]
 ALWAYS_SHOWN = ("p4d.24xlarge", "rtx-4090")
 """The two sides of the question most people come with: eight A100 in the cloud, or a rig of RTX 4090."""
 
+PAID_AHEAD = ("buy", "reserved")
+"""Kinds of purchase that are paid before the run begins and outlive it."""
+
 
 def option_rows(document: Mapping[str, Any], project: str | None = None) -> list[dict[str, Cell]]:
     """One row per option of a plan document, every figure as it stands there; money as Decimal.
@@ -64,22 +67,22 @@ def oldest_days(option: Option) -> int | None:
 
 
 def worth_showing(options: Sequence[Option]) -> list[Option]:
-    """The front; then of what it leaves, the best of each seller and kind of purchase; and ALWAYS_SHOWN.
+    """The front; of what it leaves, the best of each kind of purchase; and every machine of ALWAYS_SHOWN,
+    once for each kind of purchase that is paid as the run goes.
 
     `options` stand best first, as a plan ranks them, and keep their order.
     """
-    shown = {option["rank"] for option in options if option["pareto"]}
-    kinds: set[Any] = set()
+    there: set[Any] = set()
+    shown = []
     for option in options:
-        if option["pareto"]:
-            continue
-        kind = (option["provider"], option["purchase_model"])
-        famous = any(name in option["hardware"] for name in ALWAYS_SHOWN) and option["hardware"]
-        own_kind = (option["hardware"], option["count"], option["purchase_model"]) if famous else kind
-        if kind not in kinds or own_kind not in kinds:
-            shown.add(option["rank"])
-        kinds |= {kind, own_kind}
-    return [option for option in options if option["rank"] in shown]
+        purchase = option["purchase_model"]
+        wants: set[Any] = set() if option["pareto"] else {purchase}
+        if purchase not in PAID_AHEAD and any(name in option["hardware"] for name in ALWAYS_SHOWN):
+            wants.add((option["hardware"], option["count"], purchase))
+        if option["pareto"] or wants - there:
+            shown.append(option)
+        there |= wants
+    return shown
 
 
 def _money(text: str | None) -> Decimal | None:

@@ -2,6 +2,9 @@ from __future__ import annotations
 
 import csv
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -84,3 +87,30 @@ def test_an_interrupt_leaves_the_old_file_and_no_part_of_a_new_one(
     with pytest.raises(KeyboardInterrupt):
         output.write_whole(file, "new")
     assert (list(tmp_path.iterdir()), file.read_text()) == ([file], "old")
+
+
+@pytest.mark.parametrize("waiting", [False, True])
+def test_c45_nobody_is_asked_whatever_stdin_is(tmp_path: Path, waiting: bool) -> None:
+    """/dev/null, and an open pipe that never says a word: both end at once, naming the flag."""
+    file = tmp_path / "settings.csv"
+    file.write_text("mine")
+    reader, writer = os.pipe()
+    try:
+        entry = (
+            sys.executable,
+            "-c",
+            "from planner.cli.entry import main; main()",
+            "config",
+            "show",
+            "-o",
+            str(file),
+        )
+        said = subprocess.run(
+            entry, stdin=reader if waiting else subprocess.DEVNULL, capture_output=True, text=True, timeout=60
+        )
+    finally:
+        os.close(reader)
+        os.close(writer)
+    assert said.returncode == 2
+    assert "--yes" in said.stderr
+    assert file.read_text() == "mine"
