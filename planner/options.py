@@ -5,9 +5,12 @@ samples of a step are fixed, so step time = per-sample work (constant) + fixed w
 accumulation + exchange (which never shrinks with accumulation): the largest fitting micro-batch is never
 slower. Cost never falls with time for one offer and count (billing rounds up, energy and wear grow), so that
 variant is never dearer either. Recomputing activations adds work and only saves memory, so it is tried where
-it allows a larger micro-batch; sharding (fsdp) where plain replicas do not fit at the full micro-batch. What
-remains is compared on its central time and on the slow end of its band, because a limit with --confidence
-looks at the latter.
+it allows a larger micro-batch. What remains is compared on its central time and on the slow end of its band,
+because a limit with --confidence looks at the latter.
+
+Out of scope rather than proved: plain replicas (ddp) are planned wherever they fit at the full micro-batch,
+sharding (fsdp) only where they do not. That is how people choose; the estimators would favour sharding for
+its cheaper optimizer update, and have seen few measured runs of it.
 
 Precisions that are the same work on the same units are tried once (`distinct_precisions`).
 """

@@ -137,6 +137,8 @@ def _assumed(planning: Planning, terms: Terms, cheapest: Row) -> tuple[Assumptio
     if not request.precision:
         text = f"precisions tried: {', '.join(planning.precisions)}"
         found.append(Assumption("precision", text, "usual for this workload"))
+    text = "several GPUs: ddp where replicas fit at the full micro-batch, else fsdp as well"
+    found.append(Assumption("strategy", text, "how people choose"))
     variant = cheapest.run.variant
     for text in dict.fromkeys((*variant.step.assumptions, *variant.memory.assumptions)):
         found.append(Assumption("estimate", text, "estimators, of the cheapest option"))
