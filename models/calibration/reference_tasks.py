@@ -38,7 +38,9 @@ DECODERS: Mapping[str, DecoderShape] = {
     "gpt2-124m": DecoderShape("gpt2-fused", 768, 12, 12, 3072, 50257),
     "gpt-126m-megatron": DecoderShape("gpt2-fused", 768, 12, 12, 3072, 51200),
     "gpt2-large": DecoderShape("gpt2", 1280, 36, 20, 5120, 50257),
-    "gpt3-xl-1.3b": DecoderShape("gpt2", 2048, 24, 16, 8192, 50257),
+    # The GPT-3 paper gives XL 24 heads of 128 and a width of 2048, which do not agree; the module NeuSight ran
+    # needs width = heads x size, and its times are those of the wider model.
+    "gpt3-xl-1.3b": DecoderShape("gpt2", 3072, 24, 24, 12288, 50257),
     "gpt3-2.7b": DecoderShape("gpt2", 2560, 32, 32, 10240, 50257),
     "opt-1.3b": DecoderShape("gpt2", 2048, 24, 32, 8192, 50272),
     "mpt-125m": DecoderShape("mpt", 768, 12, 12, 3072, 50368),
@@ -83,7 +85,7 @@ T5_TOKENS = 96
 
 
 def task(model: str, head: str, size: int | None, depth: int | None = None) -> TrainingTask:
-    """The task of `model`; head: "squad", "pretrain", "lm", "classify", "detect" or "translate".
+    """The task of `model`; head: "squad", "pretrain", "mlm", "lm", "classify", "detect" or "translate".
 
     size: tokens or pixels. depth: layers, for decoders, instead of the model's own.
     """
@@ -145,11 +147,15 @@ def _bert(model: str, head: str, size: int) -> TrainingTask:
     def build() -> nn.Module:
         if head == "pretrain":
             return transformers.BertForPreTraining(config)
+        if head == "mlm":
+            return transformers.BertForMaskedLM(config)
         return transformers.BertForQuestionAnswering(config)
 
     def inputs(batch: int) -> Mapping[str, Tensor]:
         if head == "pretrain":
             return {"input_ids": _ids(batch, size), "labels": _ids(batch, predicted), "order": _ids(batch)}
+        if head == "mlm":
+            return {"input_ids": _ids(batch, size), "labels": _ids(batch, size)}
         return {
             "input_ids": _ids(batch, size),
             "start_positions": _ids(batch),
