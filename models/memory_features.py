@@ -19,8 +19,9 @@ from typing import Any
 from .allocator import replay
 from .errors import BadData, ModelsError
 from .memory_runs import NotCovered, Run
+from .sharding import STATES
 from .tracing import summary as summaries
-from .tracing.step_trace import StepTrace
+from .tracing.step_trace import StepTrace, TraceVariant
 from .tracing.summary import MemoryPoint, StepSummary
 from .workloads import cache
 from .workloads.zoo import workload
@@ -29,7 +30,7 @@ TABLE = Path(__file__).parent / "calibration" / "data" / "memory_features.json.g
 
 _REMAKE = "make it again: python -m planner.models.memory_features"
 
-# Past this no card of any row follows. [B]
+# Activations past this fit no card of any row. [B]
 _LARGEST_BYTES = 200 * 2**30
 _LARGEST_BATCH = 1024
 
@@ -42,6 +43,8 @@ def key(run: Run) -> str:
         "keeps_gradients": run.keeps_gradients,
         "late_zero_grad": run.late_zero_grad,
         "softmax_keeps_input": run.softmax_keeps_input,
+        "fused_loss": run.fused_loss,
+        "gathers_in_half": run.gathers_in_half,
     }
     return json.dumps(body, sort_keys=True, separators=(",", ":"))
 
@@ -52,6 +55,11 @@ def feature(run: Run) -> StepSummary:
     shipped = _shipped().get(name)
     if shipped is not None:
         return summaries.from_json(shipped, name)
+    return _traced(run, name)
+
+
+def _traced(run: Run, name: str) -> StepSummary:
+    """The feature from this machine's cache, else from a trace made now."""
     stored = cache.key(workload(run.trained.base or "bert-base"), f"memory-{name}")
     try:
         return summaries.from_json(cache.read(stored), stored)
@@ -66,7 +74,9 @@ def make_features(runs: Iterable[Run], path: Path = TABLE) -> int:
     table: dict[str, Any] = {}
     for run in runs:
         with contextlib.suppress(NotCovered):
-            table.setdefault(key(run), summaries.to_json(feature(run)))
+            name = key(run)
+            if name not in table:
+                table[name] = summaries.to_json(_traced(run, name))
     packed = gzip.compress(json.dumps(dict(sorted(table.items())), separators=(",", ":")).encode(), mtime=0)
     path.write_bytes(packed)
     return len(table)
@@ -85,13 +95,34 @@ def _shipped() -> Mapping[str, Any]:
 
 def make(run: Run) -> StepSummary:
     """Trace `run` now and replay its memory. Raises NotCovered where that cannot be done."""
+    half = replace(run.variant, precision_policy="half")
     try:
-        with _softmax_of(run):
-            trace = _trace(run)
+        with _functions_of(run):
+            trace = _trace(run, half if run.gathers_in_half else run.variant)
     except ModelsError as error:
         raise NotCovered(f"cannot be traced: {error}") from error
     plain = summaries.summarise(trace, memory=False)
-    return replace(plain, work=(), memory=tuple(_points(trace, run)))
+    # Of the work only the attention launches are read: layers, for the units that FSDP gathers.
+    attention = tuple(work for work in plain.work if work.op_class.startswith("attention_"))
+    made = replace(plain, work=attention, memory=tuple(_points(trace, run)))
+    return _with_fp32_states(made, run.variant) if run.gathers_in_half else made
+
+
+def _with_fp32_states(made: StepSummary, variant: TraceVariant) -> StepSummary:
+    """The summary of a 16-bit step whose weights, gradients and moments are kept in twice the bytes."""
+    points = []
+    for point in made.memory:
+        states = {name: point.breakdown.get(name, 0) for name in STATES}
+        more = sum(states.values())
+        points.append(
+            replace(
+                point,
+                allocated_bytes=point.allocated_bytes + more,
+                reserved_bytes=point.reserved_bytes + more,
+                breakdown={**point.breakdown, **{name: 2 * size for name, size in states.items() if size}},
+            )
+        )
+    return replace(made, variant=variant, gradient_bytes=2 * made.gradient_bytes, memory=tuple(points))
 
 
 def _points(trace: StepTrace, run: Run) -> Iterator[MemoryPoint]:
@@ -110,16 +141,17 @@ def _points(trace: StepTrace, run: Run) -> Iterator[MemoryPoint]:
             phase=replayed.phase,
             op=replayed.op,
         )
-        if replayed.allocated_peak_bytes > _LARGEST_BYTES:
+        states = sum(replayed.breakdown.get(name, 0) for name in STATES)
+        if replayed.allocated_peak_bytes - states > _LARGEST_BYTES and batch > 1:
             return
         batch *= 2
 
 
-def _trace(run: Run) -> StepTrace:
+def _trace(run: Run, variant: TraceVariant) -> StepTrace:
     from .tracing.tracer import trace_task
     from .workloads import building
 
-    trained, variant = run.trained, run.variant
+    trained = run.trained
     if trained.reference is not None:
         from .calibration import reference_tasks
 
@@ -138,50 +170,27 @@ def _trace(run: Run) -> StepTrace:
 
 
 @contextlib.contextmanager
-def _softmax_of(run: Run) -> Iterator[None]:
-    """torch's softmax as it was before 1.11: autograd kept its input beside its output."""
-    if not run.softmax_keeps_input:
+def _functions_of(run: Run) -> Iterator[None]:
+    """torch's functions as this run had them, by attribute so that recomputation sees them too."""
+    if not (run.softmax_keeps_input or run.fused_loss):
         yield
         return
     try:
-        import torch
+        from . import memory_functions
     except ImportError as error:
         raise NotCovered("needs torch to be traced") from error
-
-    class KeepsInput(torch.autograd.Function):
-        @staticmethod
-        def forward(context: Any, scores: Any, dim: int) -> Any:
-            weights = torch.softmax(scores, dim)
-            context.save_for_backward(scores, weights)
-            context.dim = dim
-            return weights
-
-        @staticmethod
-        def backward(context: Any, *gradients: Any) -> Any:
-            scores, weights = context.saved_tensors
-            back = torch._softmax_backward_data
-            return back(gradients[0], weights, context.dim, scores.dtype), None
-
-    def softmax(scores: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
-        # Autocast runs softmax in fp32 and autograd keeps the cast input.
-        return keeps_input(scores.float(), dim)
-
-    keeps_input: Any = KeepsInput.apply
-    functional: Any = torch.nn.functional
-    original = functional.softmax
-    functional.softmax = softmax
-    try:
+    with contextlib.ExitStack() as stack:
+        if run.softmax_keeps_input:
+            stack.enter_context(memory_functions.softmax_that_keeps_its_input())
+        if run.fused_loss:
+            stack.enter_context(memory_functions.fused_cross_entropy())
         yield
-    finally:
-        functional.softmax = original
 
 
 def main() -> None:
     """Make the table for the rows that ship, from traces made now; minutes, needs torch."""
     from .validation_memory import SHIPPED_ROWS, read_rows, runs_of
 
-    TABLE.unlink(missing_ok=True)
-    _shipped.cache_clear()
     print(f"{make_features(runs_of(read_rows(SHIPPED_ROWS)))} features in {TABLE}")
 
 

@@ -42,12 +42,16 @@ class Run:
     keeps_gradients: they live through the whole step (accumulation, or zeroed in place before torch 2.0).
     softmax_keeps_input: autograd saved softmax's input beside its output, torch before 1.11
         (pytorch/pytorch#64000, mended by #65242).
+    fused_loss: cross-entropy in one kernel that saves the logits as they are.
+    gathers_in_half: FSDP's MixedPrecision hands 16-bit weights to the forward, so that activations are 16-bit
+        throughout, while shards, gradients and moments stay fp32.
     """
 
     trained: Trained
     variant: TraceVariant
     gpu: str
     gpu_count: int
+    strategy: str
     precision: str
     batch: int
     failed_batch: int | None
@@ -56,6 +60,8 @@ class Run:
     keeps_gradients: bool
     late_zero_grad: bool
     softmax_keeps_input: bool
+    fused_loss: bool
+    gathers_in_half: bool
 
 
 class NotCovered(ModelsError):
@@ -65,7 +71,7 @@ class NotCovered(ModelsError):
 def read_run(row: Mapping[str, str]) -> Run:
     """The run behind a row of vram.csv. Raises NotCovered."""
     era = _era(row)
-    gpu_count = _gpu_count(row["parallelism"])
+    gpu_count, strategy = _parallelism(row["parallelism"])
     _check_scope(row, era.framework)
     precision = _precision(row["precision"])
     trained = _trained(row["model"])
@@ -82,6 +88,7 @@ def read_run(row: Mapping[str, str]) -> Run:
         ),
         gpu=_gpu(row),
         gpu_count=gpu_count,
+        strategy=strategy,
         precision=precision,
         batch=_count(row["batch_per_gpu"], "batch size not stated"),
         failed_batch=_failed_batch(row["fits"]),
@@ -90,6 +97,8 @@ def read_run(row: Mapping[str, str]) -> Run:
         keeps_gradients=accumulates or not modern,
         late_zero_grad=era.late_zero_grad,
         softmax_keeps_input=era.torch < (1, 11),
+        fused_loss=era.fused_loss,
+        gathers_in_half=strategy == "fsdp" and policy_of(precision) == "amp",
     )
 
 
@@ -100,6 +109,7 @@ class _Era:
     framework: str
     optimizer: str
     late_zero_grad: bool
+    fused_loss: bool
     figure: Figure | None
 
 
@@ -119,6 +129,7 @@ def _era(row: Mapping[str, str]) -> _Era:
         framework=framework,
         optimizer=said.get("optimizer", ""),
         late_zero_grad=said.get("late_zero_grad", False),
+        fused_loss=said.get("fused_loss", False),
         figure=said.get("figure"),
     )
 
@@ -143,17 +154,22 @@ def _check_scope(row: Mapping[str, str], framework: str) -> None:
         raise NotCovered("torch.compile changes what is saved for backward")
 
 
-def _gpu_count(text: str) -> int:
-    if re.search(r"FSDP|FULL_SHARD|ZeRO|TP|PP|CP", text):
-        raise NotCovered("sharded over several GPUs: not scored yet")
-    counts = [int(count) for count in re.findall(r"\d+", text)]
-    return max(counts, default=1)
+def _parallelism(text: str) -> tuple[int, str]:
+    """GPUs and strategy; a run "on 1 and 8 GPUs" is held to the 8."""
+    if re.search(r"TP|PP|CP|offload", text):
+        raise NotCovered("tensor, pipeline or context parallelism, or offload")
+    counts = [int(count) for count in re.findall(r"\d+", re.sub(r"ZeRO-?\d", "ZeRO", text))]
+    if re.search(r"ZeRO-?[12]", text):
+        raise NotCovered("ZeRO stages 1 and 2 are not estimated yet")
+    sharded = re.search(r"FSDP|FULL_SHARD|ZeRO", text)
+    return max(counts, default=1), "fsdp" if sharded else "ddp"
 
 
 _PRECISIONS = (
     (r"nf4|int8|4bit|8bit", ""),
     (r"float8|fp8|nvfp4|mxfp8", ""),
     (r"tf32", "tf32"),
+    (r"bf16 pure", "bf16-amp"),  # llm-foundry: FSDP reduces in 16 bits, its shards are still fp32
     (r"bf16.?true|^bf16$|pure bf16", "bf16"),
     (r"fp16.?true|^fp16 \(pure", "fp16"),
     (r"bf16", "bf16-amp"),
@@ -263,7 +279,7 @@ def _gpu(row: Mapping[str, str]) -> str:
     from .hardware.catalogue import gpu
 
     try:
-        return gpu(row["gpu"]).id
+        return gpu(_table()["card"].get(row["gpu"], row["gpu"])).id
     except UnknownName as error:
         raise NotCovered(f"card not in the catalogue: {row['gpu']}") from error
 

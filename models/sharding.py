@@ -15,7 +15,7 @@ from .tracing.summary import MemoryPoint, StepSummary
 STRATEGIES = ("ddp", "fsdp")
 
 # Shared out over the GPUs under FSDP; the rest of a breakdown belongs to the samples of one GPU.
-_STATES = ("weights", "gradients", "optimizer_state", "optimizer_transient")
+STATES = ("weights", "gradients", "optimizer_state", "optimizer_transient")
 _PER_SAMPLE = ("activations", "temporaries", "inputs")
 
 
@@ -76,7 +76,7 @@ def _fully_sharded(
     usual, large = _unit_shares(summary, rules)
     gathered = int(gathered_weights * min(1.0, units * usual))
     wider = int(gathered_weights * min(1.0, units * large))
-    kept = {name: -(-size // gpu_count) if name in _STATES else size for name, size in peak.parts.items()}
+    kept = {name: -(-size // gpu_count) if name in STATES else size for name, size in peak.parts.items()}
     kept.pop("low_precision_copies", None)
     backward = {name: size for name, size in kept.items() if name != "optimizer_transient"}
     backward["gradients"] = -(-summary.gradient_bytes // gpu_count)

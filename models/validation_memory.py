@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from . import memory_terms
-from .errors import BadData
+from .errors import BadData, ModelsError
 from .memory_features import feature
 from .memory_runs import NotCovered, Run, read_run
 from .vram import MemoryEstimate, estimate_memory, max_micro_batch
@@ -132,6 +132,8 @@ def _score(row: Mapping[str, str], leave_out: str | None) -> Scored:
         return _scored(row, run, without)
     except NotCovered as reason:
         return Scored(row=row, reason=str(reason))
+    except ModelsError as error:
+        return Scored(row=row, reason=f"no estimate: {error}")
 
 
 def _scored(row: Mapping[str, str], run: Run, without: str) -> Scored:
@@ -142,6 +144,7 @@ def _scored(row: Mapping[str, str], run: Run, without: str) -> Scored:
     settings: dict[str, Any] = {
         "precision": run.precision,
         "gpu_count": run.gpu_count,
+        "strategy": run.strategy,
         "accumulation": 2 if run.keeps_gradients else 1,
         "terms": terms,
     }

@@ -72,6 +72,13 @@ def test_brackets_meet_the_bars_with_their_source_left_out(left_out: dict[str, A
     assert verdicts["said_no_but_ran"] <= 0.03
 
 
+def test_no_fully_sharded_batch_that_ran_is_said_not_to_fit(left_out: dict[str, Any]) -> None:
+    """MPT from 125M to 30B on 8 and 16 GPUs, 512 to 65,536 tokens, tuned to fill the card."""
+    sharded = left_out["groups"]["llm-foundry-throughput"]
+    assert sharded["scored"] >= 150
+    assert sharded["said_no_but_ran"] <= 0.03
+
+
 def test_ours_is_closer_than_the_published_tools_on_their_own_rows(report: MemoryReport) -> None:
     baselines = report.to_json()["baselines"]
     assert set(baselines) >= {"xMem", "DNNMem", "SchedTune", "four_times_weights"}
@@ -141,6 +148,18 @@ def test_a_rows_era_decides_what_its_defaults_did(
     assert run.keeps_gradients is keeps_gradients
     assert run.softmax_keeps_input is softmax_keeps_input
     assert run.late_zero_grad is (row_id == "v0001")
+
+
+def test_fully_sharded_mixed_precision_hands_16_bit_weights_to_the_forward(rows: dict[str, Any]) -> None:
+    run = read_run(rows["v0213"])
+    assert (run.strategy, run.gpu_count, run.precision) == ("fsdp", 8, "bf16-amp")
+    assert run.gathers_in_half
+    assert run.fused_loss
+    summary = memory_features.feature(run)
+    assert summary.variant.precision_policy == "amp"
+    # fp32 shards: weights, gradients and two moments of four bytes each.
+    assert summary.gradient_bytes == 4 * summary.parameters
+    assert summary.memory[0].breakdown["weights"] == pytest.approx(4 * summary.parameters, rel=1e-3)
 
 
 def test_out_of_scope_rows_say_why(rows: dict[str, Any]) -> None:
