@@ -111,6 +111,18 @@ def shipped_only(workload: Workload) -> SummaryOf:
     return summary_of
 
 
+def summaries_of(workload: Workload, gpu: Gpu, setting: Setting) -> SummaryOf:
+    """Where levers look: at what ships, where the setting itself ships; else at whatever can be traced."""
+    from .workloads import store
+
+    shipped = shipped_only(workload)
+    try:
+        shipped(setting.variant(gpu))
+    except TraceUnavailable:
+        return lambda variant: store.summary(workload, variant)
+    return shipped
+
+
 def estimate(summary_of: SummaryOf, gpu: Gpu, setting: Setting) -> MemoryEstimate:
     """Memory of one setting. Raises as `summary_of` and estimate_memory do."""
     return estimate_memory(

@@ -131,7 +131,7 @@ def test_what_fits_already_needs_no_combination(summary_of: Any) -> None:
 def test_levers_of_a_shipped_workload_trace_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Llama-2-7B on an RTX 4090: sharding over GPUs is the only way, whatever else is changed."""
     from planner.models.hardware.catalogue import gpu
-    from planner.models.levers import shipped_only
+    from planner.models.levers import summaries_of
     from planner.models.workloads import store
     from planner.models.workloads.zoo import workload
 
@@ -140,7 +140,7 @@ def test_levers_of_a_shipped_workload_trace_nothing(monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(store, "trace_now", refuse)
     card, setting = gpu("rtx-4090-24gb"), Setting("bf16-amp", micro_batch=1)
-    summary_of = shipped_only(workload("llama-2-7b"))
+    summary_of = summaries_of(workload("llama-2-7b"), card, setting)
     found = levers(summary_of, card, setting)
     assert found[0].setting.strategy == "fsdp"
     together = smallest_combination(summary_of, card, setting)
