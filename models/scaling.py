@@ -50,7 +50,8 @@ class Link:
 
     def bandwidth_at(self, ranks: int) -> float:
         """Effective bandwidth when `ranks` GPUs share it. [B/s]"""
-        return self.bandwidth_bytes_per_second * (2 / max(ranks, 2)) ** self.falls
+        share: float = (2 / max(ranks, 2)) ** self.falls
+        return self.bandwidth_bytes_per_second * share
 
 
 @dataclass(frozen=True, slots=True)

@@ -259,7 +259,7 @@ def _card_costs(key: _Gpu, precision: str, power_limit_watts: float | None) -> C
         notes.append(f"{gpu.id} is not in the fitted profile: priced from its datasheet alone")
     return CardCosts(
         peak_flops=row.peak_flops,
-        per_flop=np.asarray(physics.seconds_per_flop(c, sheet, np)[0]),
+        per_flop=_floored(np.asarray(physics.seconds_per_flop(c, sheet, np)[0]), row.peak_flops),
         per_byte=np.asarray(physics.seconds_per_byte(c, sheet)[0]),
         launch_seconds=float(c.launch_seconds),
         host_seconds=float(physics.host_seconds_per_launch(c, year, np)[0]),
@@ -268,6 +268,15 @@ def _card_costs(key: _Gpu, precision: str, power_limit_watts: float | None) -> C
         tier=card.tier if card else "datasheet",
         notes=tuple(notes),
     )
+
+
+def _floored(per_flop: Floats, peak_flops: float) -> Floats:
+    """Products are never cheaper than the datasheet's peak, whatever the fit makes of their bytes.
+
+    Convolutions may be: their cost is mostly bytes, and some algorithms do fewer FLOPs than are counted.
+    """
+    products = [not name.startswith("conv") for name in FLOP_CLASSES]
+    return np.where(products, np.maximum(per_flop, 1.0 / peak_flops), per_flop)
 
 
 def _widest(profile: Profile) -> Floats:

@@ -11,8 +11,9 @@ column; every row is scored or listed with a reason. Memory has its own module, 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -20,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .calibration import baselines, parameters
-from .calibration.dataset import Table, table_of
+from .calibration.dataset import Table, table_of, usable
 from .calibration.parameters import Fold, Parameters, inflation_of
 from .calibration.posterior import Model, Posterior
 from .calibration.profile import Floats
@@ -30,7 +31,7 @@ from .throughput import Z_80
 
 LeaveOut = Literal["gpu", "family", "host", "source"]
 LEAVE_OUT: tuple[LeaveOut, ...] = ("gpu", "family", "host", "source")
-# Groups smaller than this are listed with fewer claims: a median of one is a row.
+# Pairs of cards that measure closer than this are not compared: a fraction of the slower one.
 PAIR_GAPS = {"pairs_over_3_percent": 0.03, "pairs_over_10_percent": 0.10}
 
 
@@ -65,7 +66,7 @@ def validate_throughput(
     Raises OSError and BadData for a file that is no such table, ValueError for nested without its folds.
     """
     try:
-        rows = read(Path(path))
+        rows = usable(read(Path(path)))
     except (KeyError, UnicodeDecodeError) as error:
         raise BadData(f"{path}: not a table of throughput rows (column {error} is missing)") from error
     covered = [row for row in rows if row.covered]
@@ -75,7 +76,7 @@ def validate_throughput(
     log_step, sd = predict(fit.model, fit.inflation, target, leave_out)
     report = _report(rows, covered, log_step, sd, target)
     if nested:
-        if leave_out not in fit.folds:
+        if leave_out is None or leave_out not in fit.folds:
             raise ValueError(f'nested needs leave_out to be one of {", ".join(fit.folds)}; got "{leave_out}"')
         log_step, sd = _nested(fit, target, leave_out)
         report.body["nested"] = _report(rows, covered, log_step, sd, target).body
@@ -83,13 +84,13 @@ def validate_throughput(
 
 
 def predict(
-    model: Model, inflation: dict[int, float] | Any, target: Table, leave_out: str | None
+    model: Model, inflation: Mapping[int, float], target: Table, leave_out: str | None
 ) -> tuple[Floats, Floats]:
     """(log step seconds, sd with noise) of each row of `target`, whose measured values are not looked at.
 
     Rows on one GPU learn from rows on one GPU; rows on several from all.
     """
-    train = table_of(scored(read(parameters.data_path())))
+    train = _train()
     log_step, sd = np.empty(len(target)), np.empty(len(target))
     for several in (False, True):
         asked = (target.gpu_count > 1) == several
@@ -103,6 +104,12 @@ def predict(
             noise = model.noise(rows, np.ones(len(rows)))
             log_step[chosen], sd[chosen] = found.log_step, np.sqrt(found.sd**2 + noise)
     return log_step, sd
+
+
+@cache
+def _train() -> Table:
+    """The packaged rows that were measured."""
+    return table_of(scored(read(parameters.data_path())))
 
 
 Mask = NDArray[np.bool_]

@@ -1,8 +1,8 @@
 """What large matrix products really reach on each card: achieved_matmul.csv, and a rule for the rest.
 
 The rule: log(achieved/datasheet) is linear in log(board W / datasheet TFLOPS), with a constant for each unit,
-one for true fp32 on GA10x and Ada (half of whose fp32 lanes share with integers) and one for matrix units whose
-datasheet rate is halved for fp32 accumulation (they exceed it).
+one for true fp32 on GA10x and Ada (half of whose fp32 lanes share with integers) and one for matrix units
+whose datasheet rate is halved for fp32 accumulation (they exceed it).
 """
 
 from __future__ import annotations

@@ -28,13 +28,14 @@ def predictions(target: Table) -> Mapping[str, Floats]:
         has = near >= 0
         other = near[has]
         scaled[has] = (
-            per_sample[other] + np.log(target.samples / target.gpu_count)[has] + log_rate[other] - log_rate[has]
+            per_sample[other]
+            + np.log(target.samples / target.gpu_count)[has]
+            + log_rate[other]
+            - log_rate[has]
         )
         found[name] = scaled
     flops, moved = target.flops.sum(1), target.bytes.sum(1)
-    found["roofline"] = np.log(
-        np.maximum(flops / target.peak_flops, moved / target.sheet.bandwidth)
-    )
+    found["roofline"] = np.log(np.maximum(flops / target.peak_flops, moved / target.sheet.bandwidth))
     return found
 
 

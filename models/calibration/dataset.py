@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import scaling
+from ..errors import ModelsError
 from ..hardware.catalogue import gpu as find_gpu
 from . import physics
 from .achieved import achieved
-from .features import features_of
+from .features import features_of, load
 from .profile import Floats
 from .rows import Row
 from .sheet import CardRow, card_row
@@ -106,6 +108,22 @@ def table_of(rows: Sequence[Row]) -> Table:
     )
 
 
+def usable(rows: Sequence[Row]) -> list[Row]:
+    """The same rows; those whose op list, rate or link is not known are turned into uncovered ones."""
+    return [replace(row, reason=_obstacle(row)) if row.covered else row for row in rows]
+
+
+def _obstacle(row: Row) -> str:
+    assert row.recipe is not None
+    if row.recipe.trace_key not in load():
+        return f"op list not traced: {row.recipe.model} at size {row.recipe.size}"
+    try:
+        _columns(row)
+    except ModelsError as error:
+        return str(error)
+    return ""
+
+
 def specs_of(sheet: CardRow) -> list[float]:
     """The first of SPECS: those that depend on the precision's units."""
     log_rate = np.log(sheet.rate_flops)
@@ -118,7 +136,7 @@ def specs_of(sheet: CardRow) -> list[float]:
     ]
 
 
-def _columns(row: Row) -> dict[str, object]:
+def _columns(row: Row) -> dict[str, Any]:
     assert row.recipe is not None
     recipe = row.recipe
     card = find_gpu(row.gpu)

@@ -1,6 +1,4 @@
-"""Fit physics and residual to the one-GPU rows, links to the others, and write the profile.
-
-    python -m planner.models.calibration.fit --date 2026-12-01        (make profiles)
+"""Fit physics and residual to the one-GPU rows. Run as a module, it makes the profiles (make_profiles.py).
 
 Objective: marginal likelihood + 0.5 leave-GPU-out + 0.3 leave-family-out + 0.1 leave-one-out log scores
 (Student t, 4 degrees) + priors, by L-BFGS (scipy), gradients by torch. All leave-group-out residuals come
@@ -17,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from . import residual, vector
-from .dataset import Ints, Table
+from .dataset import Table
 from .physics import Sheet
 from .posterior import Model, Posterior
 from .profile import Floats
@@ -169,4 +167,7 @@ def _pair_tensors(p: residual.Pairs) -> residual.Pairs:
     )
 
 
-__all__ = ["Fit", "Ints", "fit"]
+if __name__ == "__main__":
+    from .make_profiles import main
+
+    main()

@@ -37,9 +37,10 @@ def fit_links(model: Model, table: Table, inflation: Floats, iterations: int = I
 
     start, sd = communication.prior()
     # Bounds keep a step of the search from leaving the range where the covariance is one.
-    bounds = list(zip(start - 2.5 * sd, start + 2.5 * sd, strict=True))
-    options = {"maxiter": iterations}
-    found = minimize(objective, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+    bounds = [(float(a), float(b)) for a, b in zip(start - 2.5 * sd, start + 2.5 * sd, strict=True)]
+    found: Any = minimize(
+        objective, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": iterations}
+    )
     return np.asarray(found.x)
 
 

@@ -96,8 +96,8 @@ class Coefficients:
     power: Array
 
 
-# Centres of the fit's priors. [1 or s] A kernel takes some 5 us however little it does; eager torch spends about
-# 12 us of host time on an op and its share of autograd, on hosts of any year since 2019.
+# Centres of the fit's priors. [1 or s] A kernel takes some 5 us however little it does; eager torch spends
+# about 12 us of host time on an op and its share of autograd, on hosts of any year since 2019.
 PRIOR: Final[dict[str, Any]] = {
     "efficiency": [0.72, 0.25, 0.35, 0.99, 0.50, 0.15, 0.36, 0.46],
     "unit": [1.25, 1.28, 1.0, 1.6],

@@ -8,7 +8,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from . import communication, physics, residual, vector
+from . import communication, physics, residual
+from . import vector as parameter_vector
 from .dataset import Table
 from .physics import GROUPS, LAUNCH_GROUP
 from .profile import Floats
@@ -34,16 +35,12 @@ class Model:
     links: Floats | None = None
 
     @cached_property
-    def layout(self) -> vector.Layout:
-        return vector.layout()
-
-    @cached_property
     def coefficients(self) -> physics.Coefficients:
-        return vector.unpack(self.layout, self.vector, np)[0]
+        return parameter_vector.unpack(parameter_vector.layout(), self.vector, np)[0]
 
     @cached_property
     def hyper(self) -> residual.Hyper:
-        return vector.unpack(self.layout, self.vector, np)[1]
+        return parameter_vector.unpack(parameter_vector.layout(), self.vector, np)[1]
 
     @cached_property
     def communication(self) -> communication.Links:
@@ -71,7 +68,7 @@ class Model:
 
 @dataclass(frozen=True, slots=True)
 class Mean:
-    """log_step (N,); what a change of each group (N, groups), of one GPU's step and of the link does to it."""
+    """log_step (N,); how a change of each group (N, groups), of one GPU's step and of the link is felt."""
 
     log_step: Floats
     shares: Floats

@@ -18,7 +18,20 @@ Head = Literal["squad", "pretrain", "mlm", "lm", "classify", "detect", "translat
 # Kinds of optimizer as they ran: a loop launches each op for each tensor, fused kinds take many at once.
 OptimizerKind = Literal["adam-loop", "adam-fused", "sgd-momentum", "lamb-fused", "none"]
 
-CLASSIFIERS = ["resnet18", "resnet50", "resnet152", "resnext50-32x4d", "resnext101-32x4d", "wide-resnet50-2", "vgg16", "squeezenet1-1", "densenet121", "mobilenet-v2", "mnasnet1-0", "shufflenet-v2-x1-0"]
+CLASSIFIERS = [
+    "resnet18",
+    "resnet50",
+    "resnet152",
+    "resnext50-32x4d",
+    "resnext101-32x4d",
+    "wide-resnet50-2",
+    "vgg16",
+    "squeezenet1-1",
+    "densenet121",
+    "mobilenet-v2",
+    "mnasnet1-0",
+    "shufflenet-v2-x1-0",
+]
 DECODERS = ["gpt2-124m", "gpt-126m-megatron", "gpt2-large", "gpt3-xl-1.3b", "gpt3-2.7b", "opt-1.3b"]
 
 # Translation rows do not state lengths: see TRANSLATION_TOKENS and T5_TOKENS of reference_tasks.py.
@@ -26,7 +39,7 @@ TRANSLATION_TOKENS = 30
 T5_TOKENS = 96
 # Alpaca's prompt and answer together, in pieces, as litgpt's loader batches them. Ours.
 ALPACA_TOKENS = 128
-# Phase 2 of the current BERT example bins sequences by length, 64 tokens to a bin (its changelog, March 2022):
+# Phase 2 of the current BERT example bins sequences by length, 64 tokens a bin (its changelog, March 2022):
 # a batch is padded to its bin, not to 512. Mean of such batches on Wikipedia. Ours.
 BINNED_TOKENS = 288
 # Mean tokens of an MLPerf BERT sample once padding is removed, of 512. Ours.

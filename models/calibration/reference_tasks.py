@@ -38,8 +38,8 @@ DECODERS: Mapping[str, DecoderShape] = {
     "gpt2-124m": DecoderShape("gpt2-fused", 768, 12, 12, 3072, 50257),
     "gpt-126m-megatron": DecoderShape("gpt2-fused", 768, 12, 12, 3072, 51200),
     "gpt2-large": DecoderShape("gpt2", 1280, 36, 20, 5120, 50257),
-    # The GPT-3 paper gives XL 24 heads of 128 and a width of 2048, which do not agree; the module NeuSight ran
-    # needs width = heads x size, and its times are those of the wider model.
+    # The GPT-3 paper gives XL 24 heads of 128 and a width of 2048, which do not agree; a module needs
+    # width = heads x size, and NeuSight's times are those of the wider model.
     "gpt3-xl-1.3b": DecoderShape("gpt2", 3072, 24, 24, 12288, 50257),
     "gpt3-2.7b": DecoderShape("gpt2", 2560, 32, 32, 10240, 50257),
     "opt-1.3b": DecoderShape("gpt2", 2048, 24, 32, 8192, 50272),
@@ -104,6 +104,13 @@ def task(model: str, head: str, size: int | None, depth: int | None = None) -> T
     return plain[model]()
 
 
+def _transformers() -> Any:
+    """The library, untyped: its models are built from data here."""
+    import transformers
+
+    return transformers
+
+
 def _ids(*shape: int) -> Tensor:
     import torch
 
@@ -112,7 +119,7 @@ def _ids(*shape: int) -> Tensor:
 
 def _task(
     name: str,
-    build: Callable[[], nn.Module],
+    build: Callable[[], Any],
     inputs: Callable[[int], Mapping[str, Tensor]],
     loss: Callable[[nn.Module, Mapping[str, Tensor]], Tensor],
     size: int | None,
@@ -132,7 +139,7 @@ def _token_loss(logits_btv: Tensor, labels_bt: Tensor) -> Tensor:
 
 
 def _bert(model: str, head: str, size: int) -> TrainingTask:
-    import transformers
+    transformers = _transformers()
 
     width, layers, heads = BERTS[model]
     config = transformers.BertConfig(
@@ -144,7 +151,7 @@ def _bert(model: str, head: str, size: int) -> TrainingTask:
     )
     predicted = round(size * MASKED_SHARE)
 
-    def build() -> nn.Module:
+    def build() -> Any:
         if head == "pretrain":
             return transformers.BertForPreTraining(config)
         if head == "mlm":
@@ -191,12 +198,11 @@ def _decoder(model: str, size: int, depth: int) -> TrainingTask:
     return _task(model, lambda: _decoder_module(shape, size, depth), inputs, loss, size)
 
 
-def _decoder_module(shape: DecoderShape, size: int, depth: int) -> nn.Module:
-    import transformers
-
+def _decoder_module(shape: DecoderShape, size: int, depth: int) -> Any:
     from ..workloads.modules.mpt import Mpt
     from .reference_networks.qwen import Qwen
 
+    transformers = _transformers()
     if shape.kind == "mpt":
         return Mpt(shape.vocabulary, shape.width, shape.heads, depth, size, "learned", False)
     if shape.kind == "qwen":
@@ -286,7 +292,7 @@ def _transformer_big() -> TrainingTask:
 
 
 def _t5() -> TrainingTask:
-    import transformers
+    transformers = _transformers()
 
     config = transformers.T5Config(
         d_model=768, d_kv=64, d_ff=3072, num_layers=12, num_heads=12, vocab_size=32128, use_cache=False

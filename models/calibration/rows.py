@@ -79,6 +79,8 @@ def parse(index: int, raw: Mapping[str, str]) -> Row:
         return _uncovered(index, raw, str(unknown))
     except UnknownName:
         return _uncovered(index, raw, f'no card "{raw.get("gpu", "")}" in the catalogue')
+    except ValueError:
+        return _uncovered(index, raw, "a number does not read")
 
 
 def _parse(index: int, raw: Mapping[str, str]) -> Row:
@@ -120,9 +122,26 @@ def _uncovered(index: int, raw: Mapping[str, str], reason: str) -> Row:
     model = raw.get("model") or ""
     notes = raw.get("notes") or ""
     return Row(
-        *(index, model, family_of(model), label, "", raw.get("precision") or ""),
-        *(0, None, _host(raw, notes), raw.get("source_repo") or "", 0.0, None),
-        *(0.0, 1, 1.0, 1, "none", "none", "ddp", reason),
+        index=index,
+        model=model,
+        family=family_of(model),
+        gpu_label=label,
+        gpu="",
+        precision=raw.get("precision") or "",
+        gpu_count=0,
+        throughput=None,
+        host=_host(raw, notes),
+        source=raw.get("source_repo") or "",
+        year=0.0,
+        recipe=None,
+        batch=0.0,
+        accumulation=1,
+        samples_per_unit=1.0,
+        node_count=1,
+        link="none",
+        network="none",
+        strategy="ddp",
+        reason=reason,
     )
 
 

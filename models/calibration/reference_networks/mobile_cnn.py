@@ -1,4 +1,4 @@
-"""MobileNetV2 (Sandler et al. 2018), MNASNet-A1 without squeeze (Tan et al. 2018), ShuffleNetV2 (Ma et al. 2018)."""
+"""Small CNNs: MobileNetV2 (Sandler et al. 2018), MNASNet (Tan et al. 2018), ShuffleNetV2 (Ma et al. 2018)."""
 
 from __future__ import annotations
 

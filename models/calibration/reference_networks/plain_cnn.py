@@ -1,4 +1,4 @@
-"""VGG-16 (Simonyan & Zisserman 2014), SqueezeNet 1.1 (Iandola et al. 2016), DenseNet-121 (Huang et al. 2016)."""
+"""VGG (Simonyan & Zisserman 2014), SqueezeNet (Iandola et al. 2016), DenseNet (Huang et al. 2016)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Qwen (first generation, 2023), as its own code runs with the fused kernels of flash-attention installed.
 
-Norms, rotary embedding and attention are one kernel each; the loss is taken on 16-bit logits. The class of the
-second generation in `transformers` spells these out in a dozen ops, which is not what the published table ran.
+Norms, rotary embedding and attention are one kernel each; the loss is taken on 16-bit logits. The class of
+the second generation in `transformers` spells these out in a dozen ops, which the table did not run.
 """
 
 from __future__ import annotations
