@@ -108,7 +108,8 @@ class StepPrice:
     """Device seconds of one micro-step and one update, by physics, affine in the micro-batch.
 
     rows: (op class, phase), R of them. constant, per_sample (R, groups) [s]; is_update (R,): 0 or 1.
-    launches: (micro-step, update). flops: (constant, per sample) of a micro-step.
+    launches: (micro-step, update). flops, product_flops: (constant, per sample) of a micro-step; products are
+    all but convolutions.
     """
 
     rows: tuple[tuple[str, Phase], ...]
@@ -117,6 +118,7 @@ class StepPrice:
     is_update: Floats
     launches: tuple[int, int]
     flops: tuple[float, float]
+    product_flops: tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +184,7 @@ def estimate_step(
     step = one.seconds + communication
     flops = (priced.flops[0] + priced.flops[1] * micro_batch) * accumulation
     mfu = flops / costs.peak_flops / step
-    if not 0 <= mfu <= 1:
+    if not 0 <= mfu <= 1 + 1e-9:
         raise ImpossibleForecast(
             f"{summary.workload} on {gpu.id} in {precision}: {step:.3g} s a step would be {mfu:.0%} of the "
             "card's peak; please report this as a fault of the estimator"
@@ -259,7 +261,7 @@ def _card_costs(key: _Gpu, precision: str, power_limit_watts: float | None) -> C
         notes.append(f"{gpu.id} is not in the fitted profile: priced from its datasheet alone")
     return CardCosts(
         peak_flops=row.peak_flops,
-        per_flop=_floored(np.asarray(physics.seconds_per_flop(c, sheet, np)[0]), row.peak_flops),
+        per_flop=np.asarray(physics.seconds_per_flop(c, sheet, np)[0]),
         per_byte=np.asarray(physics.seconds_per_byte(c, sheet)[0]),
         launch_seconds=float(c.launch_seconds),
         host_seconds=float(physics.host_seconds_per_launch(c, year, np)[0]),
@@ -268,15 +270,6 @@ def _card_costs(key: _Gpu, precision: str, power_limit_watts: float | None) -> C
         tier=card.tier if card else "datasheet",
         notes=tuple(notes),
     )
-
-
-def _floored(per_flop: Floats, peak_flops: float) -> Floats:
-    """Products are never cheaper than the datasheet's peak, whatever the fit makes of their bytes.
-
-    Convolutions may be: their cost is mostly bytes, and some algorithms do fewer FLOPs than are counted.
-    """
-    products = [not name.startswith("conv") for name in FLOP_CLASSES]
-    return np.where(products, np.maximum(per_flop, 1.0 / peak_flops), per_flop)
 
 
 def _widest(profile: Profile) -> Floats:
@@ -289,14 +282,15 @@ def _widest(profile: Profile) -> Floats:
 def _price(s: _Summary, g: _Gpu, precision: str, power_limit_watts: float | None) -> StepPrice:
     summary, costs = s.value, _card_costs(g, precision, power_limit_watts)
     constant, per_sample = np.zeros((len(summary.work), _GROUPS)), np.zeros((len(summary.work), _GROUPS))
-    launches, flops = [0, 0], [0.0, 0.0]
+    launches, flops, products = [0, 0], [0.0, 0.0], [0.0, 0.0]
     for i, work in enumerate(summary.work):
         at = OP_CLASSES.index(work.op_class)
         parts = [(work.bytes, costs.per_byte[at], physics.BYTE_GROUP_INDEX[at])]
         if at < len(FLOP_CLASSES):
             parts.append((work.flops, costs.per_flop[at], physics.FLOP_GROUP_INDEX[at]))
-            flops[0] += work.flops.constant
-            flops[1] += work.flops.per_sample
+            for total in (flops,) if work.op_class.startswith("conv") else (flops, products):
+                total[0] += work.flops.constant
+                total[1] += work.flops.per_sample
         for amount, cost, group in parts:
             constant[i, group] += amount.constant * cost
             per_sample[i, group] += amount.per_sample * cost
@@ -308,6 +302,7 @@ def _price(s: _Summary, g: _Gpu, precision: str, power_limit_watts: float | None
         is_update=np.array([float(w.phase == "optimizer") for w in summary.work]),
         launches=(launches[0], launches[1]),
         flops=(flops[0], flops[1]),
+        product_flops=(products[0], products[1]),
     )
 
 
@@ -323,7 +318,11 @@ def _one_gpu(
     step = physics.overlap(device, launches * costs.host_seconds)
     shares = by_group * (device ** (physics.CORNER - 1) / step**physics.CORNER)
     shares[physics.LAUNCH_GROUP] += 1.0 - shares.sum()
-    return _OneGpu(step * exp(float(shares @ costs.multipliers)), step, by_row, shares)
+    # Products never beat the datasheet, whatever the fit makes of a step unlike any it saw. Convolutions may:
+    # some algorithms do fewer FLOPs than are counted.
+    products = (priced.product_flops[0] + priced.product_flops[1] * micro_batch) * accumulation
+    seconds = max(step * exp(float(shares @ costs.multipliers)), products / costs.peak_flops)
+    return _OneGpu(seconds, step, by_row, shares)
 
 
 def _hidden_by(strategy: str) -> float:

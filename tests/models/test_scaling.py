@@ -84,21 +84,9 @@ def test_unknown_names_are_answered_with_the_nearest() -> None:
 
 def test_every_link_class_of_the_house_has_a_figure_with_its_source() -> None:
     wanted = [
-        "nvswitch-b200",
-        "nvswitch-h100",
-        "nvswitch-a100",
-        "nvswitch-v100",
-        "nvlink-v100",
-        "nvlink-bridge",
-        "pcie5",
-        "pcie4",
-        "pcie4-a100",
-        "pcie4-no-p2p",
-        "pcie3",
-        "efa-fast",
-        "efa",
-        "ethernet-fast",
-        "ethernet",
+        *("nvswitch-b200", "nvswitch-h100", "nvswitch-a100", "nvswitch-v100", "nvlink-v100", "nvlink-bridge"),
+        *("pcie5", "pcie4", "pcie4-a100", "pcie4-no-p2p", "pcie3"),
+        *("efa-fast", "efa", "ethernet-fast", "ethernet"),
     ]
     assert sorted(scaling.links()) == sorted(wanted)
     for link in scaling.links().values():
