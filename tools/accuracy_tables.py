@@ -43,9 +43,7 @@ def throughput_table(wanted: Sequence[Mapping[str, str]]) -> str:
             "on": f"{row['n_gpus']}× {row['gpu']}" if row["n_gpus"] != "1" else row["gpu"],
             "precision": row["precision"],
             "batch per GPU": row["batch_per_gpu"],
-            "published": f"{float(row['throughput']):,.4g}"
-            if float(row["throughput"]) < 1e4
-            else f"{float(row['throughput']):,.0f}",
+            "published": row["throughput"].removesuffix(".0"),
             "predicted": _figure(row["predicted"]),
             "80 % band": _band(row),
             "unit": row["unit"],
