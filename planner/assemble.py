@@ -102,15 +102,18 @@ class _Luck:
                 draws.append(row.draw(price))
             self._shape.append(shapes[key])
         self._simulated: Simulated = simulate(draws, seed)
+        self._hours: dict[int, Hours] = {}
 
     def of(self, index: int, row: Row, limits: Limits) -> tuple[Cost, Hours, Chance]:
         """Spread of cost and time, and the chances to keep the limits."""
         shape, draws = self._shape[index], self._simulated
+        if shape not in self._hours:  # the same run, so the same central hours
+            self._hours[shape] = draws.spread_of_hours(shape, row.hours)
         chance = Chance(
             draws.chance(draws.hours, shape, row.hours, limits.hours),
             draws.chance(draws.cost, shape, row.cost, limits.budget),
         )
-        return draws.spread_of_cost(shape, row.cost), draws.spread_of_hours(shape, row.hours), chance
+        return draws.spread_of_cost(shape, row.cost), self._hours[shape], chance
 
 
 class _Parts:

@@ -5,8 +5,8 @@ samples of a step are fixed, so step time = per-sample work (constant) + fixed w
 accumulation + exchange (which never shrinks with accumulation): the largest fitting micro-batch is never
 slower. Cost never falls with time for one offer and count (billing rounds up, energy and wear grow), so that
 variant is never dearer either. Recomputing activations adds work and only saves memory, so it is tried where
-it allows a larger micro-batch. What remains is compared on its central time and on the slow end of its band,
-because a limit with --confidence looks at the latter.
+it allows a larger micro-batch. What remains is compared on its central time, and with --confidence also on
+the slow end of its band, because a limit then looks at the latter.
 
 Out of scope rather than proved: plain replicas (ddp) are planned wherever they fit at the full micro-batch,
 sharding (fsdp) only where they do not. That is how people choose; the estimators would favour sharding for
@@ -112,10 +112,18 @@ def distinct_precisions(gpu: Gpu, precisions: Sequence[str]) -> list[str]:
 class OptionFinder:
     """Finds the variants of machines for one job; equal questions are asked once."""
 
-    def __init__(self, estimator: Estimator, precisions: Sequence[str], global_batch: int) -> None:
+    def __init__(
+        self,
+        estimator: Estimator,
+        precisions: Sequence[str],
+        global_batch: int,
+        *,
+        by_slow_end: bool = False,
+    ) -> None:
         self._estimator = estimator
         self._precisions = precisions
         self._global_batch = global_batch
+        self._by_slow_end = by_slow_end
         self._memory: dict[tuple[object, ...], MemoryEstimate] = {}
         self._steps: dict[tuple[object, ...], StepEstimate] = {}
         # (need over capacity, what and why) of what came nearest to fitting.
@@ -139,7 +147,7 @@ class OptionFinder:
             except ModelsError as error:
                 refused.append(Excluded(name, _code(error), str(error)))
         if found:
-            return _worth_pricing(found), []
+            return _worth_pricing(found, self._by_slow_end), []
         if misfits:
             nearest = min(misfits, key=lambda m: m.need_bytes)
             why = Excluded(name, "memory", _does_not_fit(nearest))
@@ -218,11 +226,14 @@ class OptionFinder:
         return self._steps[key]
 
 
-def _worth_pricing(found: list[Variant]) -> list[Variant]:
-    """Those that no other beats on both the central and the slow step time; of equals the first named."""
+def _worth_pricing(found: list[Variant], by_slow_end: bool) -> list[Variant]:
+    """The fastest, and with by_slow_end each that no other beats on both the central and the slow step time.
+
+    Of equals the first named.
+    """
     kept: list[Variant] = []
     for variant in sorted(found, key=lambda v: (v.step.step_seconds, v.step.high_seconds)):
-        if not kept or variant.step.high_seconds < kept[-1].step.high_seconds:
+        if not kept or (by_slow_end and variant.step.high_seconds < kept[-1].step.high_seconds):
             kept.append(variant)
     return kept
 

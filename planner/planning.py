@@ -55,7 +55,12 @@ def make_plan(planning: Planning) -> Plan:
     """The plan. Raises Infeasible, NoPrice, NothingStored, UsageError, InternalError."""
     request, market, job = planning.request, planning.market, planning.job
     terms = terms_of(planning)
-    finder = OptionFinder(planning.estimator, planning.precisions, job.global_batch_size)
+    finder = OptionFinder(
+        planning.estimator,
+        planning.precisions,
+        job.global_batch_size,
+        by_slow_end=request.confidence is not None,
+    )
     excluded: list[Excluded] = []
     rows: list[Row] = []
     for machine in planning.machines:

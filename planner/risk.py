@@ -83,18 +83,19 @@ class Simulated:
 
 def simulate(options: Sequence[Draw], seed: int) -> Simulated:
     """Draws hours and costs of every option under common random numbers. Same seed, same draws."""
-    luck = _Luck(seed)
-    start = np.array([_two_sided(luck.start, option.start) for option in options])
+    facts = [option.priced.interruptions for option in options]
+    luck = _Luck(seed, max((_columns(fact) for fact in facts if fact is not None), default=1))
+    starts = {option.start.key: _two_sided(luck.start, option.start) for option in options}
+    start = np.array([starts[option.start.key] for option in options])
     centre = np.array([[option.training_hours] for option in options])
     low = np.array([[option.speed_low] for option in options])
     high = np.array([[option.speed_high] for option in options])
     training = centre * _factor(luck.speed, low, high)
     paid = start + training + np.array([[_other_hours(option)] for option in options])
     hours = paid.copy()
-    for index, option in enumerate(options):
-        facts = option.priced.interruptions
-        if facts is not None:
-            paid[index], waiting = _interrupted(training[index], facts, luck)
+    for index, fact in enumerate(facts):
+        if fact is not None:
+            paid[index], waiting = _interrupted(training[index], fact, luck)
             paid[index] += start[index]
             hours[index] = paid[index] + waiting
     hours /= np.array([[option.hours] for option in options])
@@ -105,7 +106,7 @@ def simulate(options: Sequence[Draw], seed: int) -> Simulated:
 class _Luck:
     """The random numbers of all options, each (draws,) or (draws, losses)."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, columns: int) -> None:
         self._rng = np.random.default_rng(seed)
         sample = np.sort(self._rng.standard_normal(DRAWS * _STRATUM)).reshape(DRAWS, _STRATUM).mean(axis=1)
         self._scores = (sample - sample[::-1]) / 2
@@ -113,7 +114,6 @@ class _Luck:
         self.start = self._normal()
         self.losses = self._normal()
         self.by_factor = {factor: self._normal() for factor in _FACTORS}
-        columns = int(2 * _MANY_LOSSES)
         self.arrivals = self._rng.exponential(size=(DRAWS, columns)).cumsum(axis=1)
         self.lost = self._rng.random((DRAWS, columns)).cumsum(axis=1)
         self.outages = self._rng.exponential(size=(DRAWS, columns)).cumsum(axis=1)
@@ -142,6 +142,11 @@ def _other_hours(option: Draw) -> float:
     return option.hours - float(option.start.value) - option.training_hours
 
 
+def _columns(facts: Interruptions) -> int:
+    """How many losses to draw: a Poisson count passes four times its mean plus twelve once in a million."""
+    return int(4 * min(facts.expected.losses, _MANY_LOSSES)) + 12
+
+
 def _interrupted(training: Floats, facts: Interruptions, luck: _Luck) -> tuple[Floats, Floats]:
     """Paid hours and hours without a machine of each draw.
 
@@ -157,7 +162,7 @@ def _interrupted(training: Floats, facts: Interruptions, luck: _Luck) -> tuple[F
         count = np.maximum(0.0, scale * expected + np.sqrt(expected) * luck.losses)
         paid = needed + count * (facts.expected.paid - float(np.mean(needed))) / expected
         return np.maximum(paid, needed), count * facts.outage
-    columns = min(luck.arrivals.shape[1], int(4 * expected) + 12)
+    columns = _columns(facts)
     steps = np.arange(columns)
     redone = luck.lost[:, :columns] * stretch + (steps + 1) * facts.restart
     before = np.concatenate((np.zeros((len(training), 1)), redone[:, :-1]), axis=1)
@@ -208,5 +213,5 @@ def _p10_p90(draws: Floats) -> list[list[float]]:
 
 def _around(factors: list[float], central: Decimal) -> tuple[Decimal, Decimal]:
     value = float(central)
-    ends = sorted(money.quantity(value * factor) for factor in factors)
-    return min(central, ends[0]), max(central, ends[1])
+    low, high = (money.quantity(value * factor) for factor in factors)
+    return min(central, low), max(central, high)

@@ -96,10 +96,16 @@ def _check_front(
         ):
             raise InternalError(f"{option.id}: said to be beaten by {option.dominated_by}, which does not")
     best = [raw[place] for place in front]
-    for place, mine in raw.items():
-        if place in front and any(_beats(other, mine) for other in raw.values()):
-            raise InternalError(f"{front[place]}: on the front, but another option beats it")
-        if place not in front and not any(_beats(other, mine) for other in best):
+    for place, name in front.items():
+        if any(_beats(other, raw[place]) for other in raw.values()):
+            raise InternalError(f"{name}: on the front, but another option beats it")
+    for place, (hours, cost) in raw.items():
+        if place in front:
+            continue
+        for other_hours, other_cost in best:
+            if other_hours <= hours and other_cost <= cost and (other_hours < hours or other_cost < cost):
+                break
+        else:
             raise InternalError(f"row {place}: nothing on the front beats it, yet it is not there")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 
 import pytest
@@ -12,11 +13,13 @@ from planner.models.errors import BadData
 from planner.models.hardware import catalogue
 from planner.models.precision import PrecisionUnsupported
 from planner.models.workloads import zoo
-from planner.options import OptionFinder, Variant, counts, distinct_precisions, divisors
+from planner.options import OptionFinder, counts, distinct_precisions, divisors
 
 
-def finder(estimator: object, batch: int = 32, precisions: tuple[str, ...] = ("bf16-amp",)) -> OptionFinder:
-    return OptionFinder(estimator, precisions, batch)  # type: ignore[arg-type]
+def finder(
+    estimator: object, batch: int = 32, precisions: tuple[str, ...] = ("bf16-amp",), **how: bool
+) -> OptionFinder:
+    return OptionFinder(estimator, precisions, batch, **how)  # type: ignore[arg-type]
 
 
 def test_counts_double_up_to_the_most_gpus() -> None:
@@ -104,22 +107,23 @@ def test_with_the_real_estimators_no_skipped_variant_is_faster(
         assert estimator.step(gpu, setting, None).step_seconds >= fastest * (1 - 1e-12), setting
 
 
-def test_of_variants_only_those_no_other_beats_centrally_and_at_the_slow_end_are_kept() -> None:
+def test_the_fastest_is_kept_and_for_confidence_also_what_is_better_at_the_slow_end() -> None:
     class TwoPrecisions(ExactEstimator):
         def step(self, gpu, setting, power_limit_watts):  # type: ignore[no-untyped-def]
             step = super().step(gpu, setting, power_limit_watts)
             factor, band = {"fp16": (1.0, 2.0), "tf32": (1.2, 1.1), "bf16-amp": (1.3, 3.0)}[setting.precision]
             seconds = step.step_seconds * factor
-            from dataclasses import replace
-
             return replace(
                 step, step_seconds=seconds, low_seconds=seconds / band, high_seconds=seconds * band
             )
 
-    kept: list[Variant] = finder(TwoPrecisions(1.0), precisions=("fp16", "tf32", "bf16-amp")).variants(
-        machine("m"), 1
-    )[0]
-    assert [v.setting.precision for v in kept] == ["fp16", "tf32"]
+    def kept(by_slow_end: bool) -> list[str]:
+        precisions = ("fp16", "tf32", "bf16-amp")
+        one = finder(TwoPrecisions(1.0), precisions=precisions, by_slow_end=by_slow_end)
+        return [variant.setting.precision for variant in one.variants(machine("m"), 1)[0]]
+
+    assert kept(by_slow_end=False) == ["fp16"]
+    assert kept(by_slow_end=True) == ["fp16", "tf32"]
 
 
 def test_rigs_of_the_catalogue_are_machines_with_their_link() -> None:
