@@ -7,13 +7,13 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from . import money
-from .answer import Chance, Cost, Hours, Job, PlanOption, Room, Speed
+from .answer import Chance, Job, PlanOption, Room, Speed
 from .estimator import Estimator, Setting
 from .limits import Limits
+from .luck import Luck
 from .options import Variant
-from .risk import Draw, Simulated, simulate
 from .rows import Row
-from .terms import Priced, Terms
+from .terms import Terms
 
 if TYPE_CHECKING:
     from .models.throughput import StepEstimate
@@ -35,13 +35,15 @@ def options_of(
     ids = _distinct([row.id for row in rows])
     id_of = dict(zip(listed, ids, strict=True))
     priced = [row.price(terms) for row in rows]
-    luck = _Luck(rows, priced, seed)
+    luck = Luck(rows, terms, seed)
     parts = _Parts(job, estimator)
     found = []
     for rank, (place, row, price) in enumerate(zip(listed, rows, priced, strict=True), 1):
         beaten_by = front[place]
         variant = row.run.variant
-        cost, hours, chance = luck.of(rank - 1, row, limits)
+        chance = Chance(
+            luck.chance_of_hours(rank - 1, limits.hours), luck.chance_of_cost(rank - 1, limits.budget)
+        )
         found.append(
             PlanOption(
                 rank=rank,
@@ -55,8 +57,8 @@ def options_of(
                 region=price.region,
                 pareto=beaten_by is None,
                 dominated_by=None if beaten_by is None else id_of[beaten_by],
-                cost=cost,
-                time_hours=hours,
+                cost=luck.cost(rank - 1),
+                time_hours=luck.hours(rank - 1),
                 cash_upfront=price.cash_upfront,
                 cost_per_epoch=_per_epoch(row.cost, job),
                 price_per_gpu_hour=price.price_per_gpu_hour,
@@ -84,36 +86,6 @@ def _distinct(ids: list[str]) -> list[str]:
 
 def _per_epoch(cost: Decimal, job: Job) -> Decimal | None:
     return money.price(money.divided(cost, job.epochs)) if job.epochs else None
-
-
-class _Luck:
-    """Spreads of all rows. Rows of one run and purchase model that differ only in the price of their one line
-    have the same draws up to that factor, and are simulated once."""
-
-    def __init__(self, rows: Sequence[Row], priced: Sequence[Priced], seed: int) -> None:
-        shapes: dict[object, int] = {}
-        draws: list[Draw] = []
-        self._shape: list[int] = []
-        for row, price in zip(rows, priced, strict=True):
-            alone = len(price.lines) == 1
-            key = (id(row.run), row.model.id, price.risks[0]) if alone else (id(row.run), id(row))
-            if key not in shapes:
-                shapes[key] = len(draws)
-                draws.append(row.draw(price))
-            self._shape.append(shapes[key])
-        self._simulated: Simulated = simulate(draws, seed)
-        self._hours: dict[int, Hours] = {}
-
-    def of(self, index: int, row: Row, limits: Limits) -> tuple[Cost, Hours, Chance]:
-        """Spread of cost and time, and the chances to keep the limits."""
-        shape, draws = self._shape[index], self._simulated
-        if shape not in self._hours:  # the same run, so the same central hours
-            self._hours[shape] = draws.spread_of_hours(shape, row.hours)
-        chance = Chance(
-            draws.chance(draws.hours, shape, row.hours, limits.hours),
-            draws.chance(draws.cost, shape, row.cost, limits.budget),
-        )
-        return draws.spread_of_cost(shape, row.cost), self._hours[shape], chance
 
 
 class _Parts:

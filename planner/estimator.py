@@ -107,7 +107,7 @@ class TracedEstimator:
             else:
                 parts[0] += work.flops.constant
                 parts[1] += work.flops.per_sample
-        return tuple((op_class, *parts) for op_class, parts in found.items())
+        return tuple((op_class, p[0], p[1], p[2]) for op_class, p in found.items())
 
     def memory(self, gpu: Gpu, setting: Setting) -> MemoryEstimate:
         from .models.vram import estimate_memory

@@ -8,14 +8,11 @@ from datetime import datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from . import money
 from .answer import Excluded
 from .errors import Infeasible, NoPrice, NothingStored, PlannerError, UsageError
+from .luck import Luck
 from .market import Market
 from .request import OptimizeRequest
-from .risk import simulate
 
 if TYPE_CHECKING:
     from .rows import Row
@@ -73,14 +70,8 @@ class Limits:
         """(row, hours, cost) as the limits see them: central, or that percentile but never below it."""
         if self.confidence is None:
             return [(row, row.hours, row.cost) for row in found]
-        share = float(self.confidence) / 100
-        draws = simulate([row.draw(row.price(terms)) for row in found], seed)
-        hours = np.quantile(draws.hours, share, axis=1).tolist()
-        cost = np.quantile(draws.cost, share, axis=1).tolist()
-        return [
-            (row, _at_least(row.hours, more), _at_least(row.cost, dearer))
-            for row, more, dearer in zip(found, hours, cost, strict=True)
-        ]
+        at = Luck(found, terms, seed).percentile(self.confidence)
+        return [(row, hours, cost) for row, (hours, cost) in zip(found, at, strict=True)]
 
     def _infeasible(self, judged: Sequence[tuple[Row, Decimal, Decimal]]) -> Infeasible:
         cheapest = min(judged, key=lambda j: (j[2], j[1], j[0].id))
@@ -115,10 +106,6 @@ class Limits:
     @property
     def _deadline(self) -> str:
         return "" if self.hours is None else f"deadline {_short(self.hours)} h"
-
-
-def _at_least(central: Decimal, factor: float) -> Decimal:
-    return max(central, money.quantity(float(central) * factor))
 
 
 def why_empty(

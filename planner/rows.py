@@ -48,6 +48,13 @@ class Row:
         machine = self.run.variant.machine
         return machine.provider, machine.id, self.model.id, self.sale.region
 
+    @property
+    def shape(self) -> tuple[object, ...]:
+        """Rows of one shape have the same simulated luck, up to their price."""
+        offer = self.sale.quote.offer if self.sale.quote else None
+        window = (offer.amount, offer.amount_low, offer.amount_high) if offer and offer.amount_low else ()
+        return id(self.run), self.model.id, *window
+
     def price(self, terms: Terms) -> Priced:
         """The lines; they add up to hours and cost."""
         return self.model.price(self.run, self.timed, self.sale, terms)
