@@ -55,6 +55,33 @@ def member(value: object, name: str, kind: type[Any], ref: str) -> Any:
     return found
 
 
+def row_of(value: object) -> Mapping[str, Any]:
+    """A row, which must be an object. Raises UnreadableRow."""
+    if not isinstance(value, Mapping):
+        raise UnreadableRow("a row that is no object")
+    return value
+
+
+def part_of(row: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """An object inside a row; empty when it is missing. Raises UnreadableRow for another kind of value."""
+    value = row.get(name)
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise UnreadableRow(f"{name} is no object")
+    return value
+
+
+def parts_of(row: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
+    """The objects in a list inside a row; none when it is missing. Raises UnreadableRow."""
+    value = row.get(name)
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise UnreadableRow(f"{name} is no list")
+    return [row_of(each) for each in value]
+
+
 def text_of(row: Mapping[str, Any], name: str) -> str:
     """A text that must be there. Raises UnreadableRow."""
     value = row.get(name)

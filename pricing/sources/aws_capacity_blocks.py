@@ -10,7 +10,7 @@ from typing import Any
 from ..errors import BadOffer
 from ..offer import Offer
 from . import FetchContext, source
-from .answers import UnreadableRow, currency_of, load_json, member, money_of, text_of, time_of
+from .answers import UnreadableRow, currency_of, load_json, member, money_of, row_of, text_of, time_of
 from .aws_client import NEEDS, MakeClient, make_client, pages, to_bytes
 from .aws_price_list import DEFAULT_REGIONS
 from .aws_shapes import known_gpus
@@ -72,7 +72,7 @@ class AwsCapacityBlocks:
             for row in member(load_json(page), "CapacityBlockOfferings", list, page.ref):
                 tally.row()
                 try:
-                    found = _offer(row, page, observed_at or fetched_at, fetched_at)
+                    found = _offer(row_of(row), page, observed_at or fetched_at, fetched_at)
                 except (UnreadableRow, BadOffer) as error:
                     tally.spoilt(str(error).partition(" of ")[0], str(row))
                     continue

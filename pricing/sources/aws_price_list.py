@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from . import FetchContext, source
-from .answers import UnreadableRow, load_json, member
+from .answers import UnreadableRow, load_json, member, part_of, row_of
 from .aws_client import NEEDS, MakeClient, make_client, pages, to_bytes
 from .aws_rows import FAMILY, Origin, Rows, product_of, terms_of
 from .aws_shapes import Gpus, known_gpus, parse_instance_types
@@ -127,7 +127,7 @@ def _add(rows: Rows, item: object, origin: Origin, tally: Tally) -> None:
     """One element of PriceList: a text that holds JSON."""
     try:
         value = _unpacked(item)
-        product = product_of(value.get("product", {}))
+        product = product_of(value.get("product"))
     except UnreadableRow as error:
         tally.row()
         tally.spoilt(str(error), str(item))
@@ -135,7 +135,7 @@ def _add(rows: Rows, item: object, origin: Origin, tally: Tally) -> None:
     if not rows.keeps(product):
         return
     try:
-        for term in terms_of(value.get("terms", {})):
+        for term in terms_of(part_of(value, "terms")):
             rows.add(product, term, origin)
     except UnreadableRow as error:
         tally.spoilt(str(error), product.sku)
@@ -146,6 +146,4 @@ def _unpacked(item: object) -> Mapping[str, Any]:
         value = json.loads(item) if isinstance(item, str) else item
     except (ValueError, RecursionError):
         raise UnreadableRow("an item that is not JSON") from None
-    if not isinstance(value, Mapping):
-        raise UnreadableRow("an item that is no object")
-    return value
+    return row_of(value)

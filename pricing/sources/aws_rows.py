@@ -19,7 +19,7 @@ from typing import Any, Literal
 
 from ..errors import BadOffer
 from ..offer import Contract, Offer, Payment
-from .answers import UnreadableRow, currency_of, money_of, time_of
+from .answers import UnreadableRow, currency_of, money_of, part_of, row_of, time_of
 from .aws_shapes import Gpus, gpu_fields, host_fields
 from .errors import AmbiguousRows
 from .page import Tally
@@ -263,9 +263,10 @@ def _amounts(term: Term) -> tuple[Decimal, Decimal, str]:
 def rates_of(dimensions: Mapping[str, Any]) -> tuple[Rate, ...]:
     """The priceDimensions of a JSON term. Raises UnreadableRow."""
     rates = []
-    for code, row in dimensions.items():
-        prices = row.get("pricePerUnit") if isinstance(row, Mapping) else None
-        if not isinstance(prices, Mapping) or len(prices) != 1:
+    for code, value in dimensions.items():
+        row = row_of(value)
+        prices = part_of(row, "pricePerUnit")
+        if len(prices) != 1:
             raise UnreadableRow("not one currency")
         ((currency, amount),) = prices.items()
         begins, ends = str(row.get("beginRange", "0")), str(row.get("endRange", "Inf"))
@@ -277,22 +278,24 @@ def terms_of(terms: Mapping[str, Any]) -> Iterable[Term]:
     """The on-demand and reserved terms of one product's JSON. Raises UnreadableRow."""
     kinds: tuple[Literal["OnDemand", "Reserved"], ...] = ("OnDemand", "Reserved")
     for kind in kinds:
-        for term in terms.get(kind, {}).values():
-            attributes = term.get("termAttributes", {})
+        for value in part_of(terms, kind).values():
+            term = row_of(value)
+            attributes = part_of(term, "termAttributes")
             yield Term(
                 kind=kind,
-                effective=term.get("effectiveDate"),
-                rates=rates_of(term.get("priceDimensions", {})),
-                length=attributes.get("LeaseContractLength", ""),
-                payment=attributes.get("PurchaseOption", ""),
-                offering_class=attributes.get("OfferingClass", ""),
+                effective=str(term.get("effectiveDate") or "") or None,
+                rates=rates_of(part_of(term, "priceDimensions")),
+                length=str(attributes.get("LeaseContractLength", "")),
+                payment=str(attributes.get("PurchaseOption", "")),
+                offering_class=str(attributes.get("OfferingClass", "")),
             )
 
 
-def product_of(value: Mapping[str, Any]) -> Product:
+def product_of(value: object) -> Product:
     """The "product" part of a JSON row. Raises UnreadableRow."""
-    attributes = value.get("attributes")
-    if not isinstance(attributes, Mapping) or not isinstance(value.get("sku"), str):
+    row = row_of(value)
+    attributes, sku = part_of(row, "attributes"), row.get("sku")
+    if not attributes or not isinstance(sku, str):
         raise UnreadableRow("no attributes or sku")
     plain = {normal(name): text for name, text in attributes.items() if isinstance(text, str)}
-    return Product(value["sku"], str(value.get("productFamily", "")), plain)
+    return Product(sku, str(row.get("productFamily", "")), plain)

@@ -9,7 +9,17 @@ from typing import Any
 from ..errors import BadOffer
 from ..offer import Contract, Offer, Payment
 from . import FetchContext, source
-from .answers import UnreadableRow, currency_of, load_json, member, money_of, text_of
+from .answers import (
+    UnreadableRow,
+    currency_of,
+    load_json,
+    member,
+    money_of,
+    part_of,
+    parts_of,
+    row_of,
+    text_of,
+)
 from .aws_client import NEEDS, MakeClient, make_client, pages, to_bytes
 from .aws_price_list import DEFAULT_REGIONS
 from .aws_shapes import known_gpus
@@ -81,7 +91,7 @@ class AwsSavingsPlans:
             for row in member(load_json(page), "searchResults", list, page.ref):
                 tally.row()
                 try:
-                    plan, offer = _offer(row, page, observed_at or fetched_at, fetched_at)
+                    plan, offer = _offer(row_of(row), page, observed_at or fetched_at, fetched_at)
                 except (UnreadableRow, BadOffer) as error:
                     tally.spoilt(str(error).partition(" of ")[0], str(row))
                     continue
@@ -108,11 +118,9 @@ def _offer(
     row: Mapping[str, Any], page: RawPage, observed_at: datetime, fetched_at: datetime
 ) -> tuple[str, Offer | None]:
     """The plan and the offer; None when it is for something else."""
-    offering = row.get("savingsPlanOffering")
-    if not isinstance(offering, Mapping):
-        raise UnreadableRow("no savingsPlanOffering")
+    offering = part_of(row, "savingsPlanOffering")
     plan = text_of(offering, "planType")
-    properties = {each.get("name"): each.get("value") for each in row.get("properties", [])}
+    properties = {text_of(each, "name"): text_of(each, "value") for each in parts_of(row, "properties")}
     system = _SYSTEMS.get(properties.get("productDescription", ""))
     gpus = known_gpus().get(properties.get("instanceType", ""))
     if (
@@ -125,7 +133,7 @@ def _offer(
     ):
         return plan, None
     try:
-        contract, months = _TERMS[offering.get("durationSeconds", 0)]
+        contract, months = _TERMS[int(money_of(offering.get("durationSeconds"), "durationSeconds"))]
         payment = _PAYMENTS[text_of(offering, "paymentOption")]
     except KeyError:
         raise UnreadableRow("unknown term or payment") from None

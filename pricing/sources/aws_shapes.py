@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from ..offer import Form
-from .answers import member
+from .answers import UnreadableRow, member, part_of, parts_of, row_of, text_of
 from .page import Tally
 
 _GIB_PER_GB = Decimal(10**9) / 2**30
@@ -57,13 +57,19 @@ def parse_instance_types(answer: object, ref: str, tally: Tally) -> dict[str, Gp
     listed totals per GPU, and whole nodes as one): then the table holds and a warning says so.
     """
     found: dict[str, Gpus] = {}
-    for row in member(answer, "InstanceTypes", list, ref):
-        name = row.get("InstanceType", "")
-        devices = row.get("GpuInfo", {}).get("Gpus", [])
+    for value in member(answer, "InstanceTypes", list, ref):
+        try:
+            row = row_of(value)
+            name = text_of(row, "InstanceType")
+            devices = parts_of(part_of(row, "GpuInfo"), "Gpus")
+            memories = [part_of(device, "MemoryInfo").get("SizeInMiB") for device in devices]
+        except UnreadableRow as error:
+            tally.warn(f"{ref}: {error}; our table holds")
+            continue
         known = known_gpus().get(name)
         if known is None or len(devices) != 1:
             continue
-        count, memory_mib = devices[0].get("Count"), devices[0].get("MemoryInfo", {}).get("SizeInMiB")
+        count, memory_mib = devices[0].get("Count"), memories[0]
         if count != known.count or not isinstance(memory_mib, int):
             tally.warn(f"{name}: the API says {count} GPUs, {known.count} are kept")
         elif abs(memory_mib - known.memory_mib) * 10 > known.memory_mib:

@@ -11,7 +11,7 @@ from decimal import ROUND_HALF_EVEN, Decimal
 from ..errors import BadOffer
 from ..offer import Offer
 from . import FetchContext, source
-from .answers import UnreadableRow, load_json, member, money_of, text_of, time_of
+from .answers import UnreadableRow, load_json, member, money_of, row_of, text_of, time_of
 from .aws_client import NEEDS, MakeClient, make_client, pages, to_bytes
 from .aws_price_list import DEFAULT_REGIONS
 from .aws_shapes import known_gpus
@@ -155,9 +155,10 @@ class AwsSpot:
 
 
 def _collect(series: dict[tuple[str, str, str], _Series], page: RawPage, tally: Tally) -> None:
-    for row in member(load_json(page), "SpotPriceHistory", list, page.ref):
+    for value in member(load_json(page), "SpotPriceHistory", list, page.ref):
         tally.row()
         try:
+            row = row_of(value)
             system = _SYSTEMS.get(text_of(row, "ProductDescription"))
             if system is None:
                 tally.skip("other operating system")
@@ -165,8 +166,8 @@ def _collect(series: dict[tuple[str, str, str], _Series], page: RawPage, tally: 
             key = (text_of(row, "InstanceType"), system, text_of(row, "AvailabilityZone"))
             amount = money_of(row.get("SpotPrice"), "SpotPrice")
             change = Change(time_of(row.get("Timestamp"), "Timestamp"), amount)
-        except (UnreadableRow, AttributeError) as error:
-            tally.spoilt(str(error), str(row))
+        except UnreadableRow as error:
+            tally.spoilt(str(error), str(value))
             continue
         if not amount:
             tally.skip("price 0, which is no price")

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from ..offer import Form
-from .answers import member
+from .answers import UnreadableRow, member, part_of, parts_of, row_of
+from .errors import BadAnswer
 from .page import Tally
 
 _SSD_PARTITION_GIB = 375
@@ -77,13 +78,15 @@ class MachineTypes:
         """One page, of one zone or of all. Raises BadAnswer."""
         self.given = True
         items = answer.get("items")
-        if isinstance(items, Mapping):
-            for scope in items.values():
-                for row in scope.get("machineTypes", []):
-                    self._add(row)
-        else:
-            for row in member(answer, "items", list, ref):
+        try:
+            if isinstance(items, Mapping):
+                rows = [row for scope in items.values() for row in parts_of(row_of(scope), "machineTypes")]
+            else:
+                rows = [row_of(row) for row in member(answer, "items", list, ref)]
+            for row in rows:
                 self._add(row)
+        except UnreadableRow as error:
+            raise BadAnswer(f"{ref}: {error}") from None
 
     def _add(self, row: Mapping[str, Any]) -> None:
         name, zone = row.get("name"), row.get("zone")
@@ -109,13 +112,16 @@ class MachineTypes:
         row = self._rows.get(shape.name)
         if row is None:
             return shape
-        ssd = row.get("bundledLocalSsds", {}).get("partitionCount", 0) * _SSD_PARTITION_GIB
+        accelerators = parts_of(row, "accelerators")
+        gpus = _count(accelerators[0], "guestAcceleratorCount") if len(accelerators) == 1 else 0
+        ssd = _count(part_of(row, "bundledLocalSsds"), "partitionCount") * _SSD_PARTITION_GIB
+        memory_mib = _count(row, "memoryMb")
         sized = replace(
             shape,
-            vcpus=row.get("guestCpus", shape.vcpus),
-            ram_gib=Decimal(row["memoryMb"]) / 1024 if "memoryMb" in row else shape.ram_gib,
+            vcpus=_count(row, "guestCpus") or shape.vcpus,
+            ram_gib=Decimal(memory_mib) / 1024 if memory_mib else shape.ram_gib,
             ssd_gib=ssd or shape.ssd_gib,
-            gpus=_gpus(row) or shape.gpus,
+            gpus=gpus or shape.gpus,
         )
         if sized != shape:
             self._tally.warn(
@@ -125,7 +131,7 @@ class MachineTypes:
         return sized
 
 
-def _gpus(row: Mapping[str, Any]) -> int:
-    accelerators = row.get("accelerators") or [{}]
-    count = accelerators[0].get("guestAcceleratorCount", 0) if len(accelerators) == 1 else 0
-    return count if isinstance(count, int) else 0
+def _count(row: Mapping[str, Any], name: str) -> int:
+    """A number of things; 0 when the row does not say."""
+    count = row.get(name)
+    return count if type(count) is int and 0 <= count < 2**31 else 0

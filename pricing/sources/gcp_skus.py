@@ -15,7 +15,7 @@ from decimal import Decimal
 from typing import Any
 
 from ..offer import Contract, Unit
-from .answers import UnreadableRow, currency_of, text_of, time_of
+from .answers import UnreadableRow, currency_of, part_of, parts_of, row_of, text_of, time_of
 from .page import RawPage, Tally
 
 # A vendor's month, to turn a price per month into one per hour: 8,760 h / 12.
@@ -65,10 +65,9 @@ class Skus:
         """Take one SKU of a page, or count why not."""
         self._tally.row()
         try:
-            sku = self._read(row, page)
-        except (UnreadableRow, AttributeError, TypeError, KeyError, IndexError) as error:
-            reason = str(error) if isinstance(error, UnreadableRow) else "a part is missing"
-            self._tally.spoilt(reason, str(row))
+            sku = self._read(row_of(row), page)
+        except UnreadableRow as error:
+            self._tally.spoilt(str(error), str(row))
             return
         if sku is not None:
             for region in sku.regions:
@@ -89,7 +88,7 @@ class Skus:
 
     def _read(self, row: Mapping[str, Any], page: RawPage) -> Sku | None:
         description = text_of(row, "description")
-        contract, name = classify(description, row.get("category", {}).get("usageType", ""))
+        contract, name = classify(description, str(part_of(row, "category").get("usageType", "")))
         if contract is None:
             self._tally.skip("other contract")
             return None
@@ -104,7 +103,7 @@ class Skus:
             id=text_of(row, "skuId"),
             name=name,
             contract=contract,
-            regions=tuple(row["serviceRegions"]),
+            regions=_regions(row),
             unit=unit,
             amount=amount,
             currency=currency,
@@ -134,21 +133,31 @@ def classify(description: str, usage_type: str) -> tuple[Contract | None, str]:
     return ("on_demand" if usage_type == "OnDemand" else None), name
 
 
+def _regions(row: Mapping[str, Any]) -> tuple[str, ...]:
+    regions = row.get("serviceRegions")
+    if not isinstance(regions, list) or not all(isinstance(region, str) and region for region in regions):
+        raise UnreadableRow("no serviceRegions")
+    return tuple(regions)
+
+
 def _price(row: Mapping[str, Any]) -> tuple[Unit, Decimal, str, datetime | None]:
     """Unit, amount per hour, currency and date of the newest price; units + nanos, never through a float."""
-    infos = row["pricingInfo"]
-    info = max(infos, key=lambda each: str(each.get("effectiveTime", ""))) if len(infos) > 1 else infos[0]
-    expression = info["pricingExpression"]
+    infos = parts_of(row, "pricingInfo")
+    info = max(infos, key=lambda each: str(each.get("effectiveTime", "")), default={})
+    expression = part_of(info, "pricingExpression")
+    tiers = parts_of(expression, "tieredRates")
+    if not tiers:
+        raise UnreadableRow("no price")
     # Free tiers come first; the last tier is what the next hour costs.
-    price = expression["tieredRates"][-1]["unitPrice"]
+    price = part_of(tiers[-1], "unitPrice")
     units, nanos = price.get("units", 0), price.get("nanos", 0)
-    if not isinstance(nanos, int) or not re.fullmatch(r"\d{1,12}", str(units)) or not 0 <= nanos < 10**9:
+    if type(nanos) is not int or not re.fullmatch(r"\d{1,12}", str(units)) or not 0 <= nanos < 10**9:
         raise UnreadableRow("units and nanos are no amount")
     amount = Decimal(str(units)) + nanos * _NANO
     usage_unit = expression.get("usageUnit")
     unit: Unit = "gib_hour"
     if usage_unit == "h":
-        unit = "gpu_hour" if row.get("category", {}).get("resourceGroup") == "GPU" else "vcpu_hour"
+        unit = "gpu_hour" if part_of(row, "category").get("resourceGroup") == "GPU" else "vcpu_hour"
     elif usage_unit == "GiBy.mo":
         amount = amount / HOURS_PER_MONTH
     elif usage_unit != "GiBy.h":

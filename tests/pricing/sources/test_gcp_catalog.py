@@ -342,7 +342,7 @@ def test_skus_of_other_things_are_counted() -> None:
         {"pricingInfo": []},
         {"serviceRegions": None},
         {"skuId": ""},
-        {"category": None},
+        {"category": 7},
         {"description": 7},
     ],
 )
