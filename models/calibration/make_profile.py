@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .. import scaling
 from ..errors import UnknownFigure
@@ -27,6 +28,9 @@ from .sheet import CardRow, card_row
 # The stack plans are made for: the newest of which there are rows.
 SOFTWARE_YEAR = 2025.5
 NEW = "planned"
+Z_80 = 1.2815515655446004
+
+Mask = NDArray[np.bool_]
 
 
 def profile_body(p: Parameters, one: Table) -> dict[str, Any]:
@@ -120,24 +124,42 @@ def _planned(gpu: Gpu, row: CardRow, like: Table) -> Table:
 def band_factors(p: Parameters, one: Table) -> dict[str, float]:
     """Factor on the sd that makes the 80 % band hold 80 % of rows left out as a plan would be.
 
-    A measured card in a plan is a card with an unseen family; any other card is unseen as well.
+    A measured card in a plan is a card with an unseen family; any other card is unseen as well. Nested: each
+    family with the parameters fitted without it.
     """
-    known = _calibration(p, one, ("family",))
-    unknown = _calibration(p, one, ("family", "gpu"))
+    known, unknown = (_calibration(p, one, keys) for keys in (("family",), ("family", "gpu")))
+    # A card nobody measured cannot be known better than one that was.
+    unknown = max(known, unknown)
     return {"measured_card": known, "measured_architecture": unknown, "datasheet": unknown}
 
 
 def _calibration(p: Parameters, one: Table, keys: tuple[str, ...]) -> float:
     """Quantile of |z| over rows whose groups are all left out, in units of the normal's."""
-    inflation = inflation_of(p.inflation, one.index)
-    whole = Posterior(p.model, one, inflation)
     z = np.empty(len(one))
-    pairs = {tuple(str(one.labels[k][i]) for k in keys) for i in range(len(one))}
-    for pair in sorted(pairs):
-        same = [one.labels[k] == name for k, name in zip(keys, pair, strict=True)]
-        chosen, gone = np.logical_and.reduce(same), np.logical_or.reduce(same)
-        target = one.take(chosen)
-        predicted = whole.without(gone).predict(target)
-        noise = p.model.noise(target, np.ones(len(target)))
-        z[chosen] = np.abs(predicted.log_step - target.log_step) / np.sqrt(predicted.sd**2 + noise)
-    return round(max(1.0, float(np.quantile(z, 0.8)) / 1.2815515655446004), 4)
+    for family in sorted(set(one.labels["family"])):
+        model, inflation = _without_family(p, str(family))
+        whole = Posterior(model, one, inflation_of(inflation, one.index))
+        in_family = one.labels["family"] == family
+        for gone, chosen in _held_out(one, in_family, keys):
+            target = one.take(chosen)
+            predicted = whole.without(gone).predict(target)
+            noise = model.noise(target, np.ones(len(target)))
+            z[chosen] = np.abs(predicted.log_step - target.log_step) / np.sqrt(predicted.sd**2 + noise)
+    return round(max(1.0, float(np.quantile(z, 0.8)) / Z_80), 4)
+
+
+def _without_family(p: Parameters, family: str) -> tuple[Model, Mapping[int, float]]:
+    for fold in p.folds.get("family", ()):
+        if family in fold.groups:
+            return Model(fold.vector, p.links), fold.inflation
+    return p.model, p.inflation
+
+
+def _held_out(one: Table, in_family: Mask, keys: tuple[str, ...]) -> list[tuple[Mask, Mask]]:
+    """(rows to do without, rows to predict) of one family: all at once, or card by card."""
+    if "gpu" not in keys:
+        return [(in_family, in_family)]
+    cards = one.labels["gpu"]
+    return [
+        (in_family | (cards == card), in_family & (cards == card)) for card in sorted(set(cards[in_family]))
+    ]

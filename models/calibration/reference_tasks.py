@@ -204,7 +204,7 @@ def _decoder_module(shape: DecoderShape, size: int, depth: int) -> Any:
 
     transformers = _transformers()
     if shape.kind == "mpt":
-        return Mpt(shape.vocabulary, shape.width, shape.heads, depth, size, "learned", False)
+        return Mpt(shape.vocabulary, shape.width, shape.heads, depth, size, "learned", True)
     if shape.kind == "qwen":
         return Qwen(shape.width, shape.heads, shape.inner, depth, shape.vocabulary)
     attention = {"attn_implementation": "sdpa", "use_cache": False}
