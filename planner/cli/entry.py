@@ -17,6 +17,18 @@ def main() -> None:
         print(f"planner {VERSION}")
         sys.exit(0)
 
+    import atexit
+    import gc
+    import os
+
+    # A plan makes some 100,000 records that live until it is printed. Looking for cycles among them at
+    # Python's own pace takes 0.12 of 1.04 s CPU; at this pace 0.03.
+    gc.set_threshold(20_000, 50, 100)
     from planner.cli.running import run
 
-    sys.exit(run(arguments))
+    code = run(arguments)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    # What was registered for the end is done; taking the interpreter apart, object by object (0.11 s), is not.
+    atexit._run_exitfuncs()
+    os._exit(code)
