@@ -46,17 +46,21 @@ def optimize(model: str | OptimizeRequest, **values: Any) -> Plan:
     as_of = request.as_of or default_as_of()
     market = _market(request, as_of)
     owned = at_hand(request.own, market)
+    machines = _machines(request, market, owned)
+    precisions = request.precision or usual_precisions(found)
+    estimator = TracedEstimator(found, job.size, job.optimizer)
+    estimator.prepare((machine.gpu for machine in machines), precisions)
     return make_plan(
         Planning(
             request=request,
             job=job,
             job_assumptions=told,
-            machines=_machines(request, market, owned),
+            machines=machines,
             at_hand=owned,
             market=market,
             assume=assume,
-            estimator=TracedEstimator(found, job.size, job.optimizer),
-            precisions=request.precision or usual_precisions(found),
+            estimator=estimator,
+            precisions=precisions,
             now=request.as_of or datetime.now(UTC),
         )
     )

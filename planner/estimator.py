@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Protocol
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from .models.hardware.catalogue import Gpu
     from .models.throughput import StepEstimate
+    from .models.tracing.step_trace import TraceVariant
     from .models.tracing.summary import StepSummary
     from .models.vram import MemoryEstimate
     from .models.workloads.zoo import Workload
@@ -63,17 +65,34 @@ class TracedEstimator:
         self._work = cache(self._flops_of)
 
     def _read(self, policy: str, attention: str, checkpointing: bool) -> StepSummary:
-        from .models.tracing.step_trace import TraceVariant
         from .models.workloads.zoo import summary
 
-        variant = TraceVariant(
+        return summary(self._workload, self._variant(policy, attention, checkpointing))
+
+    def _variant(self, policy: str, attention: str, checkpointing: bool) -> TraceVariant:
+        from .models.tracing.step_trace import TraceVariant
+
+        return TraceVariant(
             precision_policy=policy,  # type: ignore[arg-type]  # what policy_of returns
             attention_kernel=attention,  # type: ignore[arg-type]  # what Gpu.attention_kernel returns
             activation_checkpointing=checkpointing,
             optimizer=self._optimizer,
             size=self._size,
         )
-        return summary(self._workload, variant)
+
+    def prepare(self, cards: Iterable[Gpu], precisions: Iterable[str]) -> None:
+        """Trace what a factory's plan will ask for in one child process instead of one each."""
+        if self._workload.origin != "factory":
+            return
+        from .models.precision import policy_of
+        from .models.workloads.zoo import prepare
+
+        precisions = tuple(precisions)
+        asked = dict.fromkeys(
+            (policy_of(name), card.attention_kernel(name)) for card in cards for name in precisions
+        )
+        flags = (False, True) if self.can_checkpoint else (False,)
+        prepare(self._workload, [self._variant(*choice, flag) for choice in asked for flag in flags])
 
     def summary(self, gpu: Gpu, precision: str, checkpointing: bool) -> StepSummary:
         """The step as this card would run it. Raises UnknownName, TraceUnavailable."""
