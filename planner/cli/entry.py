@@ -29,6 +29,6 @@ def main() -> None:
     code = run(arguments)
     sys.stdout.flush()
     sys.stderr.flush()
-    # What was registered for the end is done; taking the interpreter apart, object by object (0.11 s), is not.
+    # What was registered for the end is done; taking the interpreter apart, 0.11 s of it, is not.
     atexit._run_exitfuncs()
     os._exit(code)
