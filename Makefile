@@ -70,9 +70,10 @@ traces: $(VENV)/.installed-dev  ## Trace every workload of the zoo again (needs 
 	$(BIN)/python -m planner.models.workloads.compile_zoo
 	$(BIN)/python -m planner.models.workloads.make_traces
 
-profiles: $(VENV)/.installed-dev  ## Fit the efficiency curves again from the published measurements
+profiles: $(VENV)/.installed-dev  ## Trace what was published and fit speeds to it again (needs torch; long)
 	$(BIN)/python -m planner.models.calibration.make_features
-	$(BIN)/python -m planner.models.calibration.fit --date $(shell date -u +%F)
+	$(BIN)/python -m planner.models.memory_features
+	$(BIN)/python -m planner.models.calibration.make_profiles --date $(shell date -u +%F)
 
 accuracy: $(VENV)/.installed-dev  ## Write README's table of predicted against published runs
 	$(BIN)/python tools/accuracy_tables.py README.md
