@@ -50,7 +50,7 @@ from .errors import (
     TooManyBadRows,
     UnknownSource,
 )
-from .page import Clock, ParseResult, RawPage, Tally, utc_now
+from .page import Clock, Deadline, ParseResult, RawPage, Tally, utc_now
 
 ENTRY_POINTS = "training_planner.price_sources"
 # Order is the order of reports.
@@ -65,7 +65,8 @@ class FetchContext:
     instance_types: the types wanted; None means every type with a GPU that we know.
     operating_systems: "linux", "windows".
     days: length of the window for histories such as spot prices. [day]
-    clock: gives the present instant in UTC; sleep: waits, in seconds, between tries.
+    clock: gives the present instant in UTC; sleep: waits, in seconds, between tries; monotonic: a clock
+        that nobody sets, for deadlines. [s]
     connect_seconds, read_seconds: time-outs of one call; deadline_seconds: of the whole fetch. [s]
     directory: where large answers are kept while they are parsed; needed by sources that say so.
     base_urls: other addresses by source name, for a mirror or a test server.
@@ -79,6 +80,7 @@ class FetchContext:
     days: int = 30
     clock: Clock = utc_now
     sleep: Callable[[float], None] = time.sleep
+    monotonic: Callable[[], float] = time.monotonic
     connect_seconds: float = 5.0
     read_seconds: float = 30.0
     deadline_seconds: float = 120.0
@@ -86,6 +88,10 @@ class FetchContext:
     base_urls: dict[str, str] = field(default_factory=dict)
     loopback: bool = False
     settings: dict[str, dict[str, str]] = field(default_factory=dict)
+
+    def deadline(self) -> Deadline:
+        """Starts the clock of one fetch; `check` it between calls."""
+        return Deadline(self.deadline_seconds, self.monotonic)
 
 
 class Source(Protocol):
@@ -204,6 +210,7 @@ def _full_name(make: Callable[[], Source]) -> str:
 __all__ = [
     "AmbiguousRows",
     "BadAnswer",
+    "Deadline",
     "DuplicateSource",
     "FetchContext",
     "ParseResult",

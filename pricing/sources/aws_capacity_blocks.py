@@ -9,7 +9,7 @@ from typing import Any
 
 from ..errors import BadOffer
 from ..offer import Offer
-from . import FetchContext, source
+from . import Deadline, FetchContext, source
 from .answers import UnreadableRow, currency_of, load_json, member, money_of, row_of, text_of, time_of
 from .aws_client import NEEDS, MakeClient, make_client, pages, to_bytes
 from .aws_price_list import DEFAULT_REGIONS
@@ -41,6 +41,7 @@ class AwsCapacityBlocks:
 
     def fetch(self, context: FetchContext) -> Iterator[RawPage]:
         """Offerings of one instance for a day and for a week, of each type that is sold in blocks."""
+        deadline = context.deadline()
         now = context.clock()
         types = sorted(context.instance_types or known_gpus())
         for region in context.regions or DEFAULT_REGIONS:
@@ -56,7 +57,7 @@ class AwsCapacityBlocks:
                         "StartDateRange": now,
                         "EndDateRange": now + _AHEAD,
                     }
-                    yield from _answers(client, region, question)
+                    yield from _answers(client, region, question, deadline)
 
     def parse(
         self, pages: Iterable[RawPage], *, fetched_at: datetime, observed_at: datetime | None = None
@@ -87,11 +88,13 @@ class AwsCapacityBlocks:
         return tally.result([offer for _, offer in cheapest.values()])
 
 
-def _answers(client: Any, region: str, question: Mapping[str, Any]) -> Iterator[RawPage]:
+def _answers(client: Any, region: str, question: Mapping[str, Any], deadline: Deadline) -> Iterator[RawPage]:
     what = "ec2:DescribeCapacityBlockOfferings"
     ref = f"aws ec2 describe-capacity-block-offerings {region} {question['InstanceType']}"
     try:
-        for answer in pages(client.describe_capacity_block_offerings, what, "NextToken", **question):
+        for answer in pages(
+            client.describe_capacity_block_offerings, what, "NextToken", deadline, **question
+        ):
             yield RawPage(to_bytes(answer), ref=ref, request={"region": region})
     except SourceFailed as error:
         # The service answers a type that is not sold in blocks in this region with an error of its own.

@@ -7,15 +7,16 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from . import FetchContext
+from . import Deadline, FetchContext
 from .errors import BadAnswer, SourceFailed, SourceUnavailable
 
 NEEDS = "AWS credentials: aws configure, AWS_PROFILE, environment variables or an instance role"
 PACKAGE = "boto3: pip install 'training-planner[aws]'"
 # A price service answers 100 rows a page; the largest region has about 110,000 compute products.
 MOST_PAGES = 10_000
-# boto counts the first try too. Standard mode backs off with jitter and keeps a shared retry quota.
-_TRIES = 5
+# boto counts the first try too. Standard mode backs off with jitter and keeps a shared retry quota. Three
+# tries at 5 s + 30 s stay within the two minutes of a fetch when the service hangs.
+_TRIES = 3
 
 MakeClient = Callable[[str, str, FetchContext], Any]
 
@@ -64,15 +65,17 @@ def call(method: Callable[..., Mapping[str, Any]], what: str, **arguments: Any) 
 
 
 def pages(
-    method: Callable[..., Mapping[str, Any]], what: str, token: str, **arguments: Any
+    method: Callable[..., Mapping[str, Any]], what: str, token: str, deadline: Deadline, **arguments: Any
 ) -> Iterator[dict[str, Any]]:
     """Answers until one has no token or an empty one.
 
     token: the name of the page token in question and answer.
-    Raises BadAnswer when a token comes again: services that repeat one do so for ever.
+    Raises SourceFailed at the deadline, and BadAnswer when a token comes again: services that repeat one do
+    so for ever.
     """
     seen: set[str] = set()
     for _ in range(MOST_PAGES):
+        deadline.check(what)
         answer = call(method, what, **arguments)
         yield answer
         following = answer.get(token)

@@ -30,8 +30,8 @@ _LARGEST_FILE_BYTES = 4 * 2**30
 class AwsOfferFile:
     """On-demand and reserved list prices of EC2 from the offer file of a region, without credentials.
 
-    Regions: us-east-1 unless others are asked for. Needs context.directory. A file that holds an older list
-    (they are kept by AWS under their version) parses as well: its offers are dated by the file.
+    Regions: us-east-1 unless others are asked for. Needs context.directory. AWS keeps older lists: the
+    setting "version" names one, say 20250601000000, and its offers are dated by the file.
     """
 
     def fetch(self, context: FetchContext) -> Iterator[RawPage]:
@@ -39,10 +39,11 @@ class AwsOfferFile:
         if context.directory is None:
             raise SourceUnavailable("a directory to keep the offer file in while it is read")
         base = context.base_urls.get(NAME, _ADDRESS)
+        version = context.settings.get(NAME, {}).get("version", "current")
         types = ",".join(sorted(context.instance_types or known_gpus()))
         with Http(context) as http:
             for region in context.regions or DEFAULT_REGIONS:
-                url = f"{base}/offers/v1.0/aws/AmazonEC2/current/{region}/index.csv"
+                url = f"{base}/offers/v1.0/aws/AmazonEC2/{version}/{region}/index.csv"
                 path = context.directory / f"{NAME}-{region}.csv"
                 http.download(url, path, limit_bytes=_LARGEST_FILE_BYTES)
                 request = {"region": region, "os": ",".join(context.operating_systems), "types": types}

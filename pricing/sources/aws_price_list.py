@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
-from . import FetchContext, source
+from . import Deadline, FetchContext, source
 from .answers import UnreadableRow, load_json, member, part_of, row_of
 from .aws_client import NEEDS, MakeClient, make_client, pages, to_bytes
 from .aws_rows import FAMILY, Origin, Rows, product_of, terms_of
@@ -38,8 +38,9 @@ class AwsPriceList:
 
     def fetch(self, context: FetchContext) -> Iterator[RawPage]:
         """Pages of get_products for the wanted types, and of describe_instance_types where allowed."""
+        deadline = context.deadline()
         for region in context.regions or DEFAULT_REGIONS:
-            yield from self._shapes(region, context)
+            yield from self._shapes(region, context, deadline)
             client = self._make_client("pricing", endpoint_for(region), context)
             for system in context.operating_systems:
                 for types in _batches(sorted(context.instance_types or known_gpus())):
@@ -50,11 +51,13 @@ class AwsPriceList:
                         "FormatVersion": "aws_v1",
                         "MaxResults": _ROWS_PER_PAGE,
                     }
-                    for answer in pages(client.get_products, "pricing:GetProducts", "NextToken", **question):
+                    for answer in pages(
+                        client.get_products, "pricing:GetProducts", "NextToken", deadline, **question
+                    ):
                         ref = f"aws pricing get-products {region} {system}"
                         yield RawPage(to_bytes(answer), ref=ref, request=request)
 
-    def _shapes(self, region: str, context: FetchContext) -> Iterator[RawPage]:
+    def _shapes(self, region: str, context: FetchContext, deadline: Deadline) -> Iterator[RawPage]:
         """Pages of describe_instance_types; none when that is not allowed: our table knows the GPUs too."""
         types = sorted((context.instance_types or frozenset(known_gpus())) & frozenset(known_gpus()))
         if not types:
@@ -64,7 +67,7 @@ class AwsPriceList:
             # A filter instead of InstanceTypes: naming a type that the region lacks is an error there.
             question = {"Filters": [{"Name": "instance-type", "Values": types}]}
             what = "ec2:DescribeInstanceTypes"
-            for answer in pages(client.describe_instance_types, what, "NextToken", **question):
+            for answer in pages(client.describe_instance_types, what, "NextToken", deadline, **question):
                 yield RawPage(to_bytes(answer), ref=f"aws ec2 describe-instance-types {region}")
         except (SourceUnavailable, SourceFailed):
             return

@@ -59,6 +59,7 @@ class AwsSavingsPlans:
 
     def fetch(self, context: FetchContext) -> Iterator[RawPage]:
         """Rates of both kinds of plan for the wanted types."""
+        deadline = context.deadline()
         client = self._make_client("savingsplans", _ENDPOINT, context)
         types = sorted(context.instance_types or known_gpus())
         for region in context.regions or DEFAULT_REGIONS:
@@ -77,7 +78,7 @@ class AwsSavingsPlans:
             }
             what = "savingsplans:DescribeSavingsPlansOfferingRates"
             method = client.describe_savings_plans_offering_rates
-            for answer in pages(method, what, "nextToken", **question):
+            for answer in pages(method, what, "nextToken", deadline, **question):
                 ref = f"aws savingsplans describe-savings-plans-offering-rates {region}"
                 yield RawPage(to_bytes(answer), ref=ref, request={"region": region})
 

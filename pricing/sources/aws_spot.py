@@ -107,6 +107,7 @@ class AwsSpot:
 
     def fetch(self, context: FetchContext) -> Iterator[RawPage]:
         """Every change in the window, and the last one before it."""
+        deadline = context.deadline()
         end = context.clock()
         start = end - timedelta(days=min(context.days, _MOST_DAYS))
         types = sorted(context.instance_types or known_gpus())
@@ -122,7 +123,7 @@ class AwsSpot:
             }
             request = {"region": region, "start": start.isoformat(), "end": end.isoformat()}
             what = "ec2:DescribeSpotPriceHistory"
-            for answer in pages(client.describe_spot_price_history, what, "NextToken", **question):
+            for answer in pages(client.describe_spot_price_history, what, "NextToken", deadline, **question):
                 ref = f"aws ec2 describe-spot-price-history {region}"
                 yield RawPage(to_bytes(answer), ref=ref, request=request)
 

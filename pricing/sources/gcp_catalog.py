@@ -41,10 +41,12 @@ def catalog_pages(context: FetchContext) -> Iterator[Mapping[str, Any]]:
     except ImportError:
         raise SourceUnavailable(PACKAGE) from None
     try:
+        deadline = context.deadline()
         client = billing_v1.CloudCatalogClient()
         request = billing_v1.ListSkusRequest(parent=SERVICE, page_size=_ROWS_PER_PAGE)
         pager = client.list_skus(request=request, timeout=context.read_seconds)
         for page in pager.pages:
+            deadline.check("cloudbilling list_skus")
             yield {"skus": [sku_to_json(sku) for sku in page.skus]}
     except GoogleAuthError as error:
         raise SourceUnavailable(f"{NEEDS} ({type(error).__name__})") from None

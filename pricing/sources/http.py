@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -57,17 +56,14 @@ class Http:
     Every try and wait counts against the deadline of the fetch, a body that trickles too.
     """
 
-    def __init__(
-        self, context: FetchContext, *, monotonic: Callable[[], float] = time.monotonic, **client: Any
-    ) -> None:
+    def __init__(self, context: FetchContext, **client: Any) -> None:
         try:
             import httpx2
             import tenacity  # noqa: F401
         except ImportError:
             raise SourceUnavailable(PACKAGE) from None
         self._context = context
-        self._monotonic = monotonic
-        self._ends = monotonic() + context.deadline_seconds
+        self._deadline = context.deadline()
         self._client = httpx2.Client(
             timeout=httpx2.Timeout(context.read_seconds, connect=context.connect_seconds),
             follow_redirects=False,
@@ -135,8 +131,7 @@ class Http:
             size += len(chunk)
             if size > limit:
                 raise BadAnswer(f"{without_query(url)}: over {limit:,} bytes; stopped")
-            if self._monotonic() > self._ends:
-                raise SourceFailed(f"{without_query(url)}: not whole within the deadline")
+            self._deadline.check(without_query(url))
             yield chunk
 
     def _check_address(self, url: str) -> None:
@@ -174,8 +169,7 @@ class Http:
 
     def _give_up(self, state: RetryCallState) -> bool:
         """After the last try, or when the wait would end after the deadline."""
-        left = self._ends - self._monotonic()
-        return state.attempt_number >= TRIES or state.upcoming_sleep > left
+        return state.attempt_number >= TRIES or state.upcoming_sleep > self._deadline.left
 
 
 def _wait_seconds(state: RetryCallState) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -14,7 +15,7 @@ from types import MappingProxyType
 from typing import BinaryIO
 
 from ..offer import Offer
-from .errors import BadAnswer, TooManyBadRows
+from .errors import BadAnswer, SourceFailed, TooManyBadRows
 
 # A page is held whole while it is parsed; what is larger comes as a file and is read as a stream.
 LARGEST_PAGE_BYTES = 64 * 2**20
@@ -145,6 +146,25 @@ class Tally:
         return ParseResult(
             tuple(offers), self.rows, dict(self.skipped), dict(self.bad), tuple(self._warnings)
         )
+
+
+class Deadline:
+    """The time one fetch may take, all its calls and waits together."""
+
+    def __init__(self, seconds: float, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._monotonic = monotonic
+        self._ends = monotonic() + seconds
+        self._seconds = seconds
+
+    @property
+    def left(self) -> float:
+        """Seconds until it ends; negative once it has."""
+        return self._ends - self._monotonic()
+
+    def check(self, what: str) -> None:
+        """Raises SourceFailed once the time is over. what: the call that was under way."""
+        if self.left < 0:
+            raise SourceFailed(f"{what}: not whole within {self._seconds:g} s")
 
 
 def utc_now() -> datetime:

@@ -12,7 +12,9 @@ from typing import Any
 
 import pytest
 from aws_fakes import NOW
+from local_server import local_context
 from offer_files import as_csv, as_json, crowd, row
+from pytest_httpserver import HTTPServer
 
 from planner.pricing.sources import (
     AmbiguousRows,
@@ -176,3 +178,20 @@ def test_a_csv_line_that_is_cut_off_is_counted() -> None:
 def test_fetching_needs_a_directory_and_says_so() -> None:
     with pytest.raises(SourceUnavailable, match="directory"):
         next(AwsOfferFile().fetch(FetchContext()))
+
+
+def test_a_file_is_loaded_to_the_directory_and_an_older_one_by_its_version(
+    server: HTTPServer, tmp_path: Path
+) -> None:
+    path = "/offers/v1.0/aws/AmazonEC2/{}/eu-west-1/index.csv"
+    old = as_csv([row("P4D", "32.7726", Region_Code="eu-west-1")])
+    server.expect_request(path.format("current")).respond_with_data(as_csv(ROWS))
+    server.expect_request(path.format("20250601000000")).respond_with_data(old)
+    here = {"base_urls": {"aws-offer-file": server.url_for("").rstrip("/")}, "directory": tmp_path}
+    found = {}
+    for version in ("current", "20250601000000"):
+        settings = {"aws-offer-file": {"version": version}}
+        context = local_context(**here, regions=("eu-west-1",), settings=settings)
+        result = AwsOfferFile().parse(AwsOfferFile().fetch(context), fetched_at=NOW)
+        found[version] = result.offers[0].amount
+    assert found == {"current": Decimal("21.957642"), "20250601000000": Decimal("32.7726")}

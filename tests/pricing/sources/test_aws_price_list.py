@@ -14,7 +14,14 @@ from aws_fakes import NOW, Clients, item, page
 
 from planner.pricing import checks
 from planner.pricing.offer import Offer
-from planner.pricing.sources import AmbiguousRows, BadAnswer, FetchContext, RawPage, TooManyBadRows
+from planner.pricing.sources import (
+    AmbiguousRows,
+    BadAnswer,
+    FetchContext,
+    RawPage,
+    SourceFailed,
+    TooManyBadRows,
+)
 from planner.pricing.sources.aws_price_list import ENDPOINTS, AwsPriceList, endpoint_for, filters
 
 GET_PRODUCTS = "get_products_p4d_p5_g_2026-09-10.json"
@@ -396,3 +403,13 @@ def test_a_price_that_is_no_number_is_a_bad_row(price: str) -> None:
 def test_a_row_that_is_not_json_is_a_bad_row() -> None:
     with pytest.raises(TooManyBadRows, match="not JSON"):
         parsed(["{"])
+
+
+def test_a_fetch_ends_at_its_deadline_between_pages() -> None:
+    answers = [{"PriceList": [], "NextToken": f"{n}"} for n in range(9)]
+    clients = Clients({"pricing": {"get_products": answers}})
+    seconds = iter([0.0, 1.0, 60.0, 121.0])
+    pages = AwsPriceList(clients).fetch(FetchContext(monotonic=lambda: next(seconds)))
+    assert len([next(pages), next(pages)]) == 2
+    with pytest.raises(SourceFailed, match="pricing:GetProducts: not whole within 120 s"):
+        next(pages)

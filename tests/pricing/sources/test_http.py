@@ -66,8 +66,8 @@ def test_a_wait_past_the_deadline_is_not_begun(server: HTTPServer) -> None:
 def test_a_body_that_trickles_past_the_deadline_is_given_up(server: HTTPServer) -> None:
     server.expect_request("/prices").respond_with_data(b"x" * 1000)
     clock = itertools.chain([0.0], itertools.repeat(500.0))
-    context = local_context()
-    with Http(context, monotonic=lambda: next(clock)) as http, pytest.raises(SourceFailed, match="deadline"):
+    context = local_context(monotonic=lambda: next(clock))
+    with Http(context) as http, pytest.raises(SourceFailed, match="not whole within 120 s"):
         http.get(server.url_for("/prices"))
 
 
@@ -134,3 +134,11 @@ def test_an_unreadable_retry_after_asks_for_nothing(text: str | None) -> None:
 
 def test_a_retry_after_in_the_past_is_now() -> None:
     assert retry_after_seconds("Fri, 11 Sep 2026 12:00:30 GMT", datetime(2026, 9, 12, tzinfo=UTC)) == 0
+
+
+def test_a_deadline_counts_all_calls_together() -> None:
+    seconds = iter([0.0, 60.0, 121.0])
+    deadline = FetchContext(monotonic=lambda: next(seconds)).deadline()
+    deadline.check("first call")
+    with pytest.raises(SourceFailed, match="second call: not whole within 120 s"):
+        deadline.check("second call")
