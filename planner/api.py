@@ -41,7 +41,7 @@ def optimize(model: str | OptimizeRequest, **values: Any) -> Plan:
     else:
         request = OptimizeRequest.of(model=model, **values)
     assume = assumptions(request.assume)
-    found = find_workload(request.model)
+    found = find_workload(request.model, request.input_shape, request.vocab_size)
     job, told = job_of(found, request)
     as_of = request.as_of or default_as_of()
     market = _market(request, as_of)
@@ -192,8 +192,8 @@ def show_workload(name: str) -> Workload:
     return zoo.workload(name)
 
 
-def find_workload(name: str) -> Workload:
-    """A named workload, a config.json, or "package.module:factory".
+def find_workload(name: str, input_shape: str | None = None, vocab_size: int | None = None) -> Workload:
+    """A named workload, a config.json, or "package.module:factory"; the last may need a shape.
 
     Raises UsageError naming the nearest, and the errors of planner.models for a broken configuration.
     """
@@ -203,7 +203,7 @@ def find_workload(name: str) -> Workload:
     if name.endswith(".json") or "/config" in name:
         return zoo.from_config(name)
     if ":" in name:
-        return zoo.from_factory(name)
+        return zoo.from_factory(name, input_shape=input_shape, vocab_size=vocab_size)
     try:
         return zoo.workload(name)
     except UnknownName as error:

@@ -198,6 +198,8 @@ CONVERT: dict[str, Convert] = {
     "dataset_samples": _whole(1, _COUNT),
     "batch_size": _whole(1, 10_000_000),
     "seq_len": _whole(1, 10_000_000),
+    "input_shape": _name,
+    "vocab_size": _whole(1, 10_000_000),
     "gpu": _texts,
     "provider": _texts,
     "region": _texts,
@@ -230,6 +232,8 @@ class OptimizeRequest:
     dataset_samples: samples of one epoch; None: the reference run's. [1]
     batch_size: global batch, samples of one optimizer step; None: the reference run's. [1]
     seq_len: tokens of a sample (or image side); None: the reference run's. [tokens or pixels]
+    input_shape, vocab_size: of a factory's model: one sample without its batch, such as "3x224x224"; with a
+        vocabulary, token ids such as "512".
     gpu, provider, region, precision: keep only these; empty: all.
     own: rigs at hand: catalogue ids, or rig files (`cost_per_hour` or `cost_per_month`).
     budget: most the run may cost. [currency]
@@ -255,6 +259,8 @@ class OptimizeRequest:
     dataset_samples: int | None = None
     batch_size: int | None = None
     seq_len: int | None = None
+    input_shape: str | None = None
+    vocab_size: int | None = None
     gpu: tuple[str, ...] = ()
     provider: tuple[str, ...] = ()
     region: tuple[str, ...] = ()

@@ -50,6 +50,8 @@ def optimize(
     dataset_samples: Annotated[Text, _run("Samples of one epoch.", "N")] = None,
     batch_size: Annotated[Text, _run("Samples of an optimizer step.", "N")] = None,
     seq_len: Annotated[Text, _run("Tokens a sample, or image side.", "N")] = None,
+    input_shape: Annotated[Text, _run("Of a factory's model: 3x224x224.", "SHAPE")] = None,
+    vocab_size: Annotated[Text, _run("Of a factory's model that takes token ids.", "N")] = None,
     gpu: Annotated[Texts, _where("Only these cards. Repeat or use commas.", "NAME")] = None,
     provider: Annotated[Texts, _where("Only these sellers.", "NAME")] = None,
     region: Annotated[Texts, _where("Only these regions.", "CODE")] = None,
