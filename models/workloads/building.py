@@ -79,17 +79,19 @@ def chosen_size(workload: Workload, size: int | None) -> int | None:
     return size
 
 
-def build_module(builder: Builder, class_name: str, where: str, size: int | None = None) -> nn.Module:
-    """The module of that class on the meta device: shapes, no weights.
+def build_module(
+    builder: Builder, class_name: str, where: str, size: int | None = None, device: str = "meta"
+) -> nn.Module:
+    """The module of that class, on the meta device unless asked otherwise: shapes, no weights.
 
-    class_name: builder.model_class or builder.task_class.
+    class_name: builder.model_class or builder.task_class. device: elsewhere it gets random weights.
     Raises BadConfig, naming `where`, when the class will not have the configuration.
     """
     import torch
 
     config = sized_config(builder, size)
     try:
-        with torch.device("meta"):
+        with torch.device(device):
             if builder.route == "module":
                 return cast("nn.Module", _plain_class(class_name)(**config))
             return cast("nn.Module", _transformers_class(class_name, where)(library_config(builder, config)))

@@ -265,6 +265,6 @@ def _to_cached(workload: Workload) -> dict[str, Any]:
 def _from_cached(body: Mapping[str, Any]) -> Workload:
     values = dict(body)
     values["builder"] = Builder(**values["builder"])
-    for name in ("aliases", "assumptions"):
+    for name in ("aliases", "assumptions", "more_sizes"):
         values[name] = tuple(values[name])
     return Workload(**values)

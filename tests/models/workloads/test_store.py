@@ -54,7 +54,7 @@ def test_every_variant_a_plan_asks_for_ships_with_its_trace_or_summary(workload:
         summary = store.summary(workload, variant)
         assert (summary.workload, summary.variant) == (workload.id, variant)
         assert summary.parameters == workload.trained_parameters
-        if path.is_file():
+        if path.is_file() and variant == wanted[0]:  # the rest is read in the slow test
             assert step_trace.read(path).content_hash == summary.trace_hash
 
 
@@ -67,6 +67,10 @@ def test_what_ships_is_small() -> None:
 def test_shipped_traces_are_what_the_code_makes_today(identifier: str) -> None:
     workload = zoo.workload(identifier)
     assert make_traces.changed(workload, make_traces.variants_of(workload)) == [], "run: make traces"
+    for variant in make_traces.variants_of(workload):
+        if make_traces.ships_whole(workload, variant):
+            whole = store.trace(workload, variant)
+            assert whole.content_hash == store.summary(workload, variant).trace_hash
 
 
 def _todays(workloads: tuple[records.Workload, ...]) -> tuple[records.Workload, ...]:
