@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
+from itertools import islice
 
 from sqlalchemy import Connection, text
 
@@ -18,6 +19,8 @@ _INSERT = text(
     f"VALUES (:observation_id, :price_id, {', '.join(':' + name for name in FIELDS)}) "
     "ON CONFLICT (observation_id) DO NOTHING"
 )
+# Enough that the cost of a statement does not show, few enough that a million rows need no gigabyte.
+_ROWS_A_STATEMENT = 10_000
 # Any constant: two processes that make the same PostgreSQL store take turns by it.
 _ADVISORY_LOCK = 7281106330901
 
@@ -41,17 +44,19 @@ def is_loaded(connection: Connection, content_sha256: str) -> bool:
 
 def insert(connection: Connection, offers: Iterable[Offer]) -> int:
     """Append observations; returns how many were not there yet."""
-    rows = []
-    for offer in offers:
-        row: dict[str, object] = dict(zip(FIELDS, offer.to_record(), strict=True))
-        row["observation_id"] = offer.observation_id
-        row["price_id"] = offer.price_id
-        rows.append(row)
-    if not rows:
-        return 0
-    before = _count(connection)
-    connection.execute(_INSERT, rows)
-    return _count(connection) - before
+    added = 0
+    rest = iter(offers)
+    while batch := [_row(offer) for offer in islice(rest, _ROWS_A_STATEMENT)]:
+        # The drivers add up the rows that were not there. Counting the table costs seconds when it is long.
+        added += connection.execute(_INSERT, batch).rowcount
+    return added
+
+
+def _row(offer: Offer) -> dict[str, object]:
+    row: dict[str, object] = dict(zip(FIELDS, offer.to_record(), strict=True))
+    row["observation_id"] = offer.observation_id
+    row["price_id"] = offer.price_id
+    return row
 
 
 def prepare(connection: Connection, where: Place) -> None:
@@ -93,7 +98,3 @@ def _refuse_a_foreign_file(connection: Connection, where: Place) -> None:
             f'{where.shown} is the database of another program (it has a table "{table}"); '
             "it was left as it is. Name a new file for the prices."
         )
-
-
-def _count(connection: Connection) -> int:
-    return int(connection.execute(text("SELECT count(*) FROM observations")).scalar_one())

@@ -12,9 +12,11 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Collection, Iterable
-from dataclasses import replace
-from datetime import UTC, date, datetime, time
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from datetime import date, datetime
+from pathlib import Path
 from types import TracebackType
 from typing import Any
 
@@ -34,14 +36,26 @@ from .connect import (
     writing,
 )
 from .errors import BadOffer, StoreUnusable, UnknownItem
-from .offer import FIELDS, Offer, aware, format_time
+from .fetches import Fetch, insert_fetches, read_fetches
+from .locks import only_refresher
+from .offer import FIELDS, Offer, format_time
 from .prepare import insert, is_loaded, prepare, schema_version
+from .queries import AsOf, Filter, batches, by_date, end_of, newness, newness_sql, where
+from .raw_answers import RawAnswers
 from .schema import HEAD
 
-Filter = str | Collection[str] | None
-AsOf = date | datetime | None
-
 _COLUMNS = ", ".join(FIELDS)
+# SQLite takes at most 999 values a statement in its older versions.
+_IDS_A_QUERY = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What the store knows of one price. accepted: the newest row in use; set_aside: the newest suspect
+    row, when it is newer than that."""
+
+    accepted: Offer | None = None
+    set_aside: Offer | None = None
 
 
 class PriceStore:
@@ -121,7 +135,7 @@ class PriceStore:
         Each filter takes one value or several. Rows of quality "suspect" stay in history and are never
         answered here; a row whose amount is None is: that the price is not known is news as well.
         """
-        where, values = _where(
+        clauses, values = where(
             as_of,
             item=item,
             kind=kind,
@@ -132,9 +146,9 @@ class PriceStore:
         )
         until = "" if as_of is None else " AND n.observed_at <= :as_of"
         return self._offers(
-            f"SELECT {_COLUMNS} FROM observations AS o WHERE quality <> 'suspect'{where} AND NOT EXISTS ("
+            f"SELECT {_COLUMNS} FROM observations AS o WHERE quality <> 'suspect'{clauses} AND NOT EXISTS ("
             "SELECT 1 FROM observations AS n WHERE n.price_id = o.price_id AND n.quality <> 'suspect'"
-            f"{until} AND {_newness('n')} > {_newness('o')}) "
+            f"{until} AND {newness_sql('n')} > {newness_sql('o')}) "
             "ORDER BY kind, item, provider, region, contract, price_id",
             values,
         )
@@ -151,7 +165,7 @@ class PriceStore:
         condition: Filter = None,
     ) -> tuple[Offer, ...]:
         """Every observation that passes the filters, oldest first, suspect ones too."""
-        where, values = _where(
+        clauses, values = where(
             as_of,
             item=item,
             kind=kind,
@@ -161,7 +175,8 @@ class PriceStore:
             condition=condition,
         )
         return self._offers(
-            f"SELECT {_COLUMNS} FROM observations AS o WHERE 1 = 1{where} ORDER BY {_newness('o')[1:-1]}",
+            f"SELECT {_COLUMNS} FROM observations AS o WHERE 1 = 1{clauses} "
+            f"ORDER BY {newness_sql('o')[1:-1]}",
             values,
         )
 
@@ -208,7 +223,7 @@ class PriceStore:
         offer = best_retail(found)
         if offer is None:
             raise UnknownItem(
-                f'no price of "{item}", {condition}, is stored{_by(as_of)}.'
+                f'no price of "{item}", {condition}, is stored{by_date(as_of)}.'
                 f"{self._nearest('item', item, kinds)} All prices: planner prices list"
             )
         return offer
@@ -219,22 +234,113 @@ class PriceStore:
         known = [offer for offer in found if offer.amount is not None]
         if not known:
             raise UnknownItem(
-                f'no {customer} electricity price of region "{region}" is stored{_by(as_of)}.'
+                f'no {customer} electricity price of region "{region}" is stored{by_date(as_of)}.'
                 f"{self._nearest('region', region, ('electricity',))} Or state one: --electricity-price 0.15"
             )
         return max(known, key=lambda offer: offer.observed_at)
 
+    def known(self, price_ids: Iterable[str]) -> dict[str, Known]:
+        """The newest row in use and the newest suspect one, of each of these prices that has any."""
+        found: dict[str, Known] = {}
+        for ids in batches(sorted(set(price_ids)), _IDS_A_QUERY):
+            slots = {f"id_{number}": price_id for number, price_id in enumerate(ids)}
+            wanted = f"o.price_id IN ({', '.join(':' + slot for slot in slots)})"
+            for offer in self._newest(f"{wanted} AND quality <> 'suspect'", "<>", slots):
+                found[offer.price_id] = Known(offer)
+            for offer in self._newest(f"{wanted} AND quality = 'suspect'", "=", slots):
+                accepted = found.get(offer.price_id, Known()).accepted
+                if accepted is None or newness(offer) > newness(accepted):
+                    found[offer.price_id] = Known(accepted, offer)
+        return found
+
+    def fetched_since(self, source: str, since: datetime) -> dict[str, Offer]:
+        """The prices that `source` has brought since then: price_id -> its newest row from there."""
+        values = {"source": source, "since": format_time(since)}
+        rows = self._offers(
+            f"SELECT {_COLUMNS} FROM observations AS o WHERE source = :source AND fetched_at >= :since "
+            f"AND quality <> 'suspect' ORDER BY {newness_sql('o')[1:-1]}",
+            values,
+        )
+        return {offer.price_id: offer for offer in rows}
+
+    def fetches(self, *sources: str) -> tuple[Fetch, ...]:
+        """What refreshes brought from these sources, or from all, oldest first."""
+        with explained(self._place), self._engine.connect() as connection:
+            return read_fetches(connection, sources)
+
+    def stored(self, item: str | None = None) -> Iterator[tuple[str, str, Offer]]:
+        """Every row with the two hashes that are stored beside it: observation_id, price_id, offer.
+
+        Read in batches, so that a long history fits. item: only its rows.
+        """
+        clauses, values = where(None, item=item)
+        query = f"SELECT observation_id, price_id, {_COLUMNS} FROM observations WHERE 1 = 1{clauses}"
+        with explained(self._place), self._engine.connect() as connection:
+            for row in connection.execution_options(yield_per=5000).execute(text(query), values):
+                yield str(row[0]), str(row[1]), self._as_offer(row[2:])
+
+    def damage(self) -> str | None:
+        """What the database finds wrong with its own file; None when nothing."""
+        if self._engine.dialect.name != "sqlite":
+            return None
+        with explained(self._place), self._engine.connect() as connection:
+            said = connection.execute(text("PRAGMA integrity_check(5)")).scalars().all()
+        return None if said == ["ok"] else "; ".join(map(str, said))
+
+    def has_prices(self, *kinds: str) -> bool:
+        """Whether any known, trusted price of these kinds is stored."""
+        clauses, values = where(None, kind=kinds)
+        query = (
+            f"SELECT 1 FROM observations WHERE amount IS NOT NULL AND quality <> 'suspect'{clauses} LIMIT 1"
+        )
+        with explained(self._place), self._engine.connect() as connection:
+            return connection.execute(text(query), values).scalar() is not None
+
+    @property
+    def items(self) -> tuple[str, ...]:
+        """Every item that has a row."""
+        with explained(self._place), self._engine.connect() as connection:
+            return tuple(
+                connection.execute(text("SELECT DISTINCT item FROM observations ORDER BY 1")).scalars()
+            )
+
+    @property
+    def raw_answers(self) -> RawAnswers | None:
+        """Where sellers' answers are kept: beside the store; None for a store in memory."""
+        if self._place.path is not None:
+            return RawAnswers(self._place.path.with_name(self._place.path.name + "-answers"))
+        if self._engine.dialect.name == "sqlite":
+            return None
+        return RawAnswers(Path(default_address()).with_name("answers"))
+
     # --- writing
+
+    def only_refresher(self) -> AbstractContextManager[None]:
+        """Hold the refresh lock of this store. Entering raises RefreshRunning when another holds it."""
+        return only_refresher(self._engine, self._place)
+
+    def publish(self, offers: Iterable[Offer], fetches: Iterable[Fetch]) -> int:
+        """Append what a refresh brought and the log of it, all in one transaction; returns the new rows.
+
+        Raises StoreUnusable.
+        """
+        self._check_writable()
+        with explained(self._place), writing(self._engine) as connection:
+            insert_fetches(connection, fetches)
+            return insert(connection, offers)
 
     def append(self, offers: Iterable[Offer]) -> int:
         """Add observations in one transaction; those that are there already change nothing.
 
         Returns how many were new. Raises StoreUnusable.
         """
-        if self._place.read_only:
-            raise NotWritable(f"{self.where} can be read but not written. Name another place: {ENVIRONMENT}")
+        self._check_writable()
         with explained(self._place), writing(self._engine) as connection:
             return insert(connection, offers)
+
+    def _check_writable(self) -> None:
+        if self._place.read_only:
+            raise NotWritable(f"{self.where} can be read but not written. Name another place: {ENVIRONMENT}")
 
     def close(self) -> None:
         """Give the connections back."""
@@ -253,8 +359,19 @@ class PriceStore:
     def _offers(self, query: str, values: dict[str, str]) -> tuple[Offer, ...]:
         with explained(self._place), self._engine.connect() as connection:
             rows: Any = connection.execute(text(query), values).all()
+        return tuple(map(self._as_offer, rows))
+
+    def _newest(self, where: str, comparison: str, values: dict[str, str]) -> tuple[Offer, ...]:
+        return self._offers(
+            f"SELECT {_COLUMNS} FROM observations AS o WHERE {where} AND NOT EXISTS (SELECT 1 FROM "
+            f"observations AS n WHERE n.price_id = o.price_id AND n.quality {comparison} 'suspect' "
+            f"AND {newness_sql('n')} > {newness_sql('o')})",
+            values,
+        )
+
+    def _as_offer(self, row: Any) -> Offer:
         try:
-            return tuple(map(Offer.from_record, rows))
+            return Offer.from_record(row)
         except BadOffer as error:
             raise StoreUnusable(
                 f"{self.where} holds a row that is no offer ({error}). Put back a copy of the store."
@@ -276,40 +393,3 @@ def best_retail(offers: Iterable[Offer]) -> Offer | None:
     """
     known = [offer for offer in offers if offer.amount is not None and offer.currency == "USD"]
     return max(known, key=lambda offer: ((offer.sample_n or 1) > 1, offer.observed_at), default=None)
-
-
-def end_of(as_of: date | datetime) -> datetime:
-    """The last instant that `as_of` covers, in UTC: itself, or the end of the day. Raises BadOffer."""
-    if isinstance(as_of, datetime):
-        return aware("as_of", as_of)
-    return datetime.combine(as_of, time.max, UTC)
-
-
-def _where(as_of: AsOf, **wanted: Filter) -> tuple[str, dict[str, str]]:
-    """SQL conditions for the filters and their values. Column names are the keywords of this module."""
-    clauses: list[str] = []
-    values: dict[str, str] = {}
-    for column, value in wanted.items():
-        if value is None:
-            continue
-        names = [value] if isinstance(value, str) else sorted(value)
-        slots = {f"{column}_{number}": name for number, name in enumerate(names)}
-        values |= slots
-        clauses.append(f"{column} IN ({', '.join(':' + slot for slot in slots)})" if slots else "1 = 0")
-    if as_of is not None:
-        values["as_of"] = format_time(end_of(as_of))
-        clauses.append("observed_at <= :as_of")
-    return "".join(f" AND {clause}" for clause in clauses), values
-
-
-def _newness(table: str) -> str:
-    """The one order of "newer", as SQL.
-
-    What the source dates later; of two readings of one instant, the one fetched later (this is how a
-    correction is made); then the hash, so that the answer never depends on the order of appending.
-    """
-    return f"({table}.observed_at, coalesce({table}.fetched_at, {table}.observed_at), {table}.observation_id)"
-
-
-def _by(as_of: AsOf) -> str:
-    return "" if as_of is None else f" by {as_of.isoformat()}"

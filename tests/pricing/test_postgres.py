@@ -6,11 +6,17 @@ import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import date
+from decimal import Decimal
+from pathlib import Path
 
 import pytest
+from made_up_sources import MovableClock, context, saying
+from priced import offer
 
 from planner.pricing import snapshot
 from planner.pricing.errors import StoreUnusable
+from planner.pricing.locks import RefreshRunning
+from planner.pricing.refresh import refresh
 from planner.pricing.store import PriceStore
 
 psycopg = pytest.importorskip("psycopg", reason="needs the extra [postgres]")
@@ -57,3 +63,30 @@ def test_a_server_that_does_not_answer_is_named_without_a_password() -> None:
         PriceStore.open("postgresql://planner:secret@127.0.0.1:9/prices")
     assert "127.0.0.1:9" in str(told.value)
     assert "secret" not in str(told.value)
+
+
+def test_a_refresh_stores_the_same_in_both_databases(
+    database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("planner.pricing.store.default_address", lambda: str(tmp_path / "prices.sqlite"))
+    seen = []
+    for address in (database, str(tmp_path / "prices.sqlite")):
+        clock = MovableClock()
+        with PriceStore.open(address) as store:
+            for amount in ("20.00", "12.00", "12.00", "12.00"):
+                said = offer(provider="made", amount=Decimal(amount))
+                report = refresh(store, [saying("made", said)], context(clock))
+                clock.forward(hours=1)
+            moved = [(move.what, move.offer.amount) for move in report.moves]
+            seen.append(
+                (moved, store.fetches(), store.history(provider="made"), store.latest(provider="made"))
+            )
+    assert seen[0] == seen[1]
+    assert [each.amount for each in seen[0][3]] == [Decimal("12.00")]
+
+
+def test_a_second_refresher_of_one_postgresql_store_says_so(database: str) -> None:
+    with PriceStore.open(database) as first, PriceStore.open(database) as second:
+        with first.only_refresher(), pytest.raises(RefreshRunning, match="nothing was done"):
+            refresh(second, [], context(MovableClock()))
+        assert refresh(second, [], context(MovableClock())).exit_code == 0
