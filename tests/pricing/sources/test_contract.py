@@ -6,7 +6,7 @@ import json
 from datetime import UTC, datetime
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from planner.pricing.errors import PricingError
@@ -51,6 +51,7 @@ def test_what_is_no_answer_is_refused_in_words_or_gives_nothing(info: SourceInfo
 
 
 @EACH
+@settings(max_examples=60, deadline=None)
 @given(answer=st.dictionaries(_NAMES, _JSON, max_size=4))
 def test_any_json_is_refused_in_words_or_gives_nothing(info: SourceInfo, answer: object) -> None:
     result = parsed_or_refused(info, json.dumps(answer).encode())
@@ -58,6 +59,7 @@ def test_any_json_is_refused_in_words_or_gives_nothing(info: SourceInfo, answer:
 
 
 @EACH
+@settings(max_examples=60, deadline=None)
 @given(body=st.binary(max_size=200))
 def test_any_bytes_are_refused_in_words_or_give_nothing(info: SourceInfo, body: bytes) -> None:
     result = parsed_or_refused(info, body)

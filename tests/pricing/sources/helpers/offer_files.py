@@ -168,3 +168,18 @@ def crowd(number: int) -> Iterable[dict[str, str]]:
             GPU="",
             OfferTermCode="JRTCKXETXF",
         )
+
+
+def grown(body: bytes, size_bytes: int) -> bytes:
+    """The same offer file with rows of another product in front, until it has about that size."""
+    filler = list(crowd(2))[1]  # of dedicated tenancy, as half of a real file
+    if body.startswith(b"{"):
+        mark = b'"products": {'
+        product = json.loads(as_json([filler]))["products"][filler["SKU"]]
+        line = f'"{filler["SKU"]}": {json.dumps(product, indent=2)},\n'.encode()
+    else:
+        mark = b'"serviceName"\n'
+        line = as_csv([filler]).splitlines(keepends=True)[-1]
+    before, found, after = body.partition(mark)
+    assert found
+    return b"".join([before, mark, line * (size_bytes // len(line)), after])
