@@ -80,6 +80,8 @@ class TraceVariant:
     optimizer: str = "adamw-foreach"
     # Sequence length [tokens] or image side [pixels]; None where the workload has neither.
     size: int | None = None
+    # What is trained instead of all weights, as adapter_spec.AdapterSpec.key writes it; "" trains all.
+    adapter: str = ""
 
     @property
     def key(self) -> str:
@@ -90,7 +92,16 @@ class TraceVariant:
         parts.append(self.optimizer)
         if self.size is not None:
             parts.append(f"s{self.size}")
+        if self.adapter:
+            parts.append(self.adapter)
         return "-".join(parts)
+
+    def to_json(self) -> dict[str, Any]:
+        """A JSON-ready dict; without an adapter it says nothing of adapters, as traces before them."""
+        body = asdict(self)
+        if not self.adapter:
+            del body["adapter"]
+        return body
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +203,7 @@ def to_json(trace: StepTrace) -> dict[str, Any]:
     return {
         "schema_version": SCHEMA_VERSION,
         "workload": trace.workload,
-        "variant": asdict(trace.variant),
+        "variant": trace.variant.to_json(),
         "parameters": trace.parameters,
         "trainable_parameters": trace.trainable_parameters,
         "gradient_bytes": trace.gradient_bytes,

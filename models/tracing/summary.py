@@ -142,7 +142,7 @@ def to_json(summary: StepSummary) -> dict[str, Any]:
     return {
         "schema_version": SCHEMA_VERSION,
         "workload": summary.workload,
-        "variant": asdict(summary.variant),
+        "variant": summary.variant.to_json(),
         "parameters": summary.parameters,
         "trainable_parameters": summary.trainable_parameters,
         "gradient_bytes": summary.gradient_bytes,

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ..errors import BadConfig, TraceUnavailable
-from . import assemble
+from . import adapter_spec, assemble
 from .step_trace import StepTrace, TraceVariant
 from .task import TrainingTask
 
@@ -47,7 +47,7 @@ def trace_task(
             f'"{task.workload}" has no stored trace for this variant and torch is not installed: '
             "pip install 'training-planner[trace]'"
         ) from error
-    from . import optimizers
+    from . import adapters, optimizers
     from .recorder import SCALAR_POLICY, Recorder
     from .rewrites import CudaChoices
 
@@ -55,6 +55,8 @@ def trace_task(
     choices = CudaChoices(variant, recorder, fused_dropout)
     with _no_collection(), optimizers.fused_on_meta(), choices.imposed(), torch.device("meta"):
         model = _prepared(task.build(variant), variant)
+        if variant.adapter:
+            adapters.apply(model, adapter_spec.parse(variant.adapter))
         parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
         with recorder:
             _track_model(model, recorder)
@@ -80,7 +82,7 @@ def trace_task(
         variant,
         batches,
         recordings,
-        parameters=sum(parameter.numel() for parameter in model.parameters()),
+        parameters=adapters.counted_parameters(model),
         trainable_parameters=sum(parameter.numel() for parameter in parameters),
         gradient_bytes=gradient_bytes,
         rewrites=sorted(choices.applied),
