@@ -31,6 +31,7 @@ does not import is listed as unavailable; the others go on.
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -61,8 +62,9 @@ _MODULES = ("aws", "gcp", "azure")
 class FetchContext:
     """What to ask for, and how long to wait.
 
-    regions: vendor codes; () means the source's own default, which it names in its docstring.
-    instance_types: the types wanted; None means every type with a GPU that we know.
+    regions: vendor codes, of several vendors at once if need be; () means the source's own default, which it
+        names in its docstring. A source takes those of its vendor's form: `regions_of`.
+    instance_types: the types wanted, likewise: `types_of`; None means every type with a GPU that we know.
     operating_systems: "linux", "windows".
     days: length of the window for histories such as spot prices. [day]
     clock: gives the present instant in UTC; sleep: waits, in seconds, between tries; monotonic: a clock
@@ -88,6 +90,29 @@ class FetchContext:
     base_urls: dict[str, str] = field(default_factory=dict)
     loopback: bool = False
     settings: dict[str, dict[str, str]] = field(default_factory=dict)
+
+    def regions_of(self, form: str, default: tuple[str, ...]) -> tuple[str, ...]:
+        """The wanted regions that have the vendor's form (a regular expression), else the default.
+
+        Raises SourceUnavailable when regions are wanted and none is this vendor's: then there is nothing to
+        ask, and an empty answer would look like a list that shrank.
+        """
+        own = tuple(region for region in self.regions if re.fullmatch(form, region))
+        if self.regions and not own:
+            raise SourceUnavailable(f"a region of this seller; asked for: {', '.join(self.regions)}")
+        return own or default
+
+    def types_of(self, form: str, default: Iterable[str]) -> tuple[str, ...]:
+        """The wanted instance types that have the vendor's form, else the default; sorted.
+
+        Raises SourceUnavailable when types are wanted and none is this vendor's.
+        """
+        if self.instance_types is None:
+            return tuple(sorted(default))
+        own = tuple(sorted(name for name in self.instance_types if re.fullmatch(form, name)))
+        if not own:
+            raise SourceUnavailable("an instance type of this seller among those asked for")
+        return own
 
     def deadline(self) -> Deadline:
         """Starts the clock of one fetch; `check` it between calls."""

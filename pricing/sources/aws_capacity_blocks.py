@@ -13,7 +13,7 @@ from . import Deadline, FetchContext, source
 from .answers import UnreadableRow, currency_of, load_json, member, money_of, row_of, text_of, time_of
 from .aws_client import NEEDS, MakeClient, make_client, pages, to_bytes
 from .aws_price_list import DEFAULT_REGIONS
-from .aws_shapes import known_gpus
+from .aws_shapes import REGION, TYPE, known_gpus
 from .aws_spot import region_of
 from .errors import SourceFailed
 from .page import ParseResult, RawPage, Tally
@@ -43,8 +43,8 @@ class AwsCapacityBlocks:
         """Offerings of one instance for a day and for a week, of each type that is sold in blocks."""
         deadline = context.deadline()
         now = context.clock()
-        types = sorted(context.instance_types or known_gpus())
-        for region in context.regions or DEFAULT_REGIONS:
+        types = list(context.types_of(TYPE, known_gpus()))
+        for region in context.regions_of(REGION, DEFAULT_REGIONS):
             client = self._make_client("ec2", region, context)
             for name in types:
                 if not name.startswith(_FAMILIES):

@@ -10,7 +10,7 @@ from .aws_offer_csv import read_csv
 from .aws_offer_json import read_json
 from .aws_price_list import DEFAULT_REGIONS
 from .aws_rows import Origin, Rows
-from .aws_shapes import known_gpus
+from .aws_shapes import REGION, TYPE, known_gpus
 from .errors import SourceUnavailable
 from .http import Http, without_query
 from .page import ParseResult, RawPage, Tally
@@ -40,9 +40,9 @@ class AwsOfferFile:
             raise SourceUnavailable("a directory to keep the offer file in while it is read")
         base = context.base_urls.get(NAME, _ADDRESS)
         version = context.settings.get(NAME, {}).get("version", "current")
-        types = ",".join(sorted(context.instance_types or known_gpus()))
+        types = ",".join(context.types_of(TYPE, known_gpus()))
         with Http(context) as http:
-            for region in context.regions or DEFAULT_REGIONS:
+            for region in context.regions_of(REGION, DEFAULT_REGIONS):
                 url = f"{base}/offers/v1.0/aws/AmazonEC2/{version}/{region}/index.csv"
                 path = context.directory / f"{NAME}-{region}.csv"
                 http.download(url, path, limit_bytes=_LARGEST_FILE_BYTES)

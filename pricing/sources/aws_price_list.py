@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -11,7 +11,7 @@ from . import Deadline, FetchContext, source
 from .answers import UnreadableRow, load_json, member, part_of, row_of
 from .aws_client import NEEDS, MakeClient, make_client, pages, to_bytes
 from .aws_rows import FAMILY, Origin, Rows, product_of, terms_of
-from .aws_shapes import Gpus, known_gpus, parse_instance_types
+from .aws_shapes import REGION, TYPE, Gpus, known_gpus, parse_instance_types
 from .errors import SourceFailed, SourceUnavailable
 from .page import ParseResult, RawPage, Tally
 
@@ -39,11 +39,12 @@ class AwsPriceList:
     def fetch(self, context: FetchContext) -> Iterator[RawPage]:
         """Pages of get_products for the wanted types, and of describe_instance_types where allowed."""
         deadline = context.deadline()
-        for region in context.regions or DEFAULT_REGIONS:
-            yield from self._shapes(region, context, deadline)
+        wanted = context.types_of(TYPE, known_gpus())
+        for region in context.regions_of(REGION, DEFAULT_REGIONS):
+            yield from self._shapes(region, wanted, context, deadline)
             client = self._make_client("pricing", endpoint_for(region), context)
             for system in context.operating_systems:
-                for types in _batches(sorted(context.instance_types or known_gpus())):
+                for types in _batches(wanted):
                     request = {"region": region, "os": system}
                     question = {
                         "ServiceCode": "AmazonEC2",
@@ -57,9 +58,11 @@ class AwsPriceList:
                         ref = f"aws pricing get-products {region} {system}"
                         yield RawPage(to_bytes(answer), ref=ref, request=request)
 
-    def _shapes(self, region: str, context: FetchContext, deadline: Deadline) -> Iterator[RawPage]:
+    def _shapes(
+        self, region: str, wanted: Iterable[str], context: FetchContext, deadline: Deadline
+    ) -> Iterator[RawPage]:
         """Pages of describe_instance_types; none when that is not allowed: our table knows the GPUs too."""
-        types = sorted((context.instance_types or frozenset(known_gpus())) & frozenset(known_gpus()))
+        types = [name for name in wanted if name in known_gpus()]
         if not types:
             return
         try:
@@ -121,7 +124,7 @@ def filters(region: str, system: str, types: Iterable[str]) -> list[dict[str, st
     return [*exact, {"Type": "ANY_OF", "Field": "instanceType", "Value": ",".join(types)}]
 
 
-def _batches(types: list[str]) -> Iterator[list[str]]:
+def _batches(types: Sequence[str]) -> Iterator[Sequence[str]]:
     for start in range(0, len(types), _TYPES_PER_QUESTION):
         yield types[start : start + _TYPES_PER_QUESTION]
 

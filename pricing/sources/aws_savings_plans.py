@@ -22,7 +22,7 @@ from .answers import (
 )
 from .aws_client import NEEDS, MakeClient, make_client, pages, to_bytes
 from .aws_price_list import DEFAULT_REGIONS
-from .aws_shapes import known_gpus
+from .aws_shapes import REGION, TYPE, known_gpus
 from .errors import AmbiguousRows
 from .page import ParseResult, RawPage, Tally
 
@@ -61,8 +61,8 @@ class AwsSavingsPlans:
         """Rates of both kinds of plan for the wanted types."""
         deadline = context.deadline()
         client = self._make_client("savingsplans", _ENDPOINT, context)
-        types = sorted(context.instance_types or known_gpus())
-        for region in context.regions or DEFAULT_REGIONS:
+        types = list(context.types_of(TYPE, known_gpus()))
+        for region in context.regions_of(REGION, DEFAULT_REGIONS):
             wanted = {
                 "region": [region],
                 "instanceType": types,

@@ -15,6 +15,9 @@ from ..offer import Form
 from .answers import UnreadableRow, member, part_of, parts_of, row_of, text_of
 from .page import Tally
 
+# us-east-1, us-gov-west-1; and p4d.24xlarge, p6-b200.48xlarge, u7i-12tb.224xlarge.
+REGION = r"[a-z]{2}(?:-[a-z]+)+-\d+"
+TYPE = r"[a-z][a-z0-9-]*\.[a-z0-9-]+"
 _GIB_PER_GB = Decimal(10**9) / 2**30
 _TENTH = Decimal("0.1")
 

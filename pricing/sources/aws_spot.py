@@ -14,7 +14,7 @@ from . import FetchContext, source
 from .answers import UnreadableRow, load_json, member, money_of, row_of, text_of, time_of
 from .aws_client import NEEDS, MakeClient, make_client, pages, to_bytes
 from .aws_price_list import DEFAULT_REGIONS
-from .aws_shapes import known_gpus
+from .aws_shapes import REGION, TYPE, known_gpus
 from .page import ParseResult, RawPage, Tally
 
 NAME = "aws-spot"
@@ -24,7 +24,6 @@ _ROWS_PER_PAGE = 1000
 # Product descriptions and Offer.os. The older name without "(Amazon VPC)" means the same price today.
 _SYSTEMS = {"Linux/UNIX": "linux", "Linux/UNIX (Amazon VPC)": "linux",
             "Windows": "windows", "Windows (Amazon VPC)": "windows"}  # fmt: skip
-_ASKED = {"linux": "Linux/UNIX", "windows": "Windows"}
 # us-east-1a, and us-west-2-lax-1a of the local zone in Los Angeles.
 _ZONE = re.compile(r"([a-z]{2}(?:-[a-z]+)+-\d)(-[a-z]+-\d)?[a-z]")
 
@@ -110,13 +109,14 @@ class AwsSpot:
         deadline = context.deadline()
         end = context.clock()
         start = end - timedelta(days=min(context.days, _MOST_DAYS))
-        types = sorted(context.instance_types or known_gpus())
-        for region in context.regions or DEFAULT_REGIONS:
+        products = [name for name, system in _SYSTEMS.items() if system in context.operating_systems]
+        types = list(context.types_of(TYPE, known_gpus()))
+        for region in context.regions_of(REGION, DEFAULT_REGIONS):
             client = self._make_client("ec2", region, context)
             question = {
-                # A filter: naming a type that the region lacks in InstanceTypes is an error there.
+                # A filter: in InstanceTypes, a type that the region lacks is an error.
                 "Filters": [{"Name": "instance-type", "Values": types}],
-                "ProductDescriptions": [_ASKED[system] for system in context.operating_systems],
+                "ProductDescriptions": products,
                 "StartTime": start,
                 "EndTime": end,
                 "MaxResults": _ROWS_PER_PAGE,

@@ -11,7 +11,7 @@ from ..errors import BadOffer
 from ..offer import Offer
 from . import FetchContext, source
 from .answers import UnreadableRow, currency_of, load_json, member, row_of, text_of, time_of
-from .azure_rows import Price, Size, effective_hourly, feed_names, left_out, prices, size_of
+from .azure_rows import REGION, TYPE, Price, Size, effective_hourly, feed_names, left_out, prices, size_of
 from .errors import AmbiguousRows, BadAnswer
 from .http import Http
 from .page import ParseResult, RawPage, Tally
@@ -35,10 +35,11 @@ class AzureRetail:
 
     def fetch(self, context: FetchContext) -> Iterator[RawPage]:
         """Every page of the feed for the wanted sizes in each region. Raises SourceFailed, BadAnswer."""
+        names = _feed_names(context.types_of(TYPE, feed_names()))
         address = context.base_urls.get(NAME, _ADDRESS)
         with Http(context) as http:
-            for region in context.regions or DEFAULT_REGIONS:
-                for sizes in _batches(_feed_names(context.instance_types)):
+            for region in context.regions_of(REGION, DEFAULT_REGIONS):
+                for sizes in _batches(names):
                     yield from _pages(http, address, odata_filter(region, sizes), {"region": region})
 
     def parse(
@@ -72,10 +73,10 @@ def _quoted(text: str) -> str:
     return text.replace("'", "''")
 
 
-def _feed_names(wanted: frozenset[str] | None) -> list[str]:
+def _feed_names(wanted: Iterable[str]) -> list[str]:
     """Every name under which the feed may list the wanted sizes; a name that nobody knows is left out."""
-    sizes = None if wanted is None else {size_of(name) for name in wanted}
-    return sorted(name for name, size in feed_names().items() if sizes is None or size in sizes)
+    sizes = {size_of(name) for name in wanted}
+    return sorted(name for name, size in feed_names().items() if size in sizes)
 
 
 def _batches(names: list[str]) -> Iterator[list[str]]:

@@ -31,6 +31,9 @@ _SAVINGS_TERMS: dict[str, tuple[Contract, int]] = {
 # " Win" stands at the end of some product names for " Windows".
 _WINDOWS = re.compile(r"\bWin(?:dows)?\b")
 HOURS_PER_YEAR = 8760
+# eastus, eastus2, francecentral; and Standard_ND96asr_v4.
+REGION = r"[a-z]{5,}\d?"
+TYPE = r"(?i:standard)_\w+"
 
 
 @dataclass(frozen=True, slots=True)

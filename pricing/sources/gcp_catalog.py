@@ -13,7 +13,7 @@ from ..offer import Component, Contract, Offer
 from . import FetchContext, source
 from .answers import load_json, member
 from .errors import SourceFailed, SourceUnavailable
-from .gcp_shapes import MachineTypes, Shape, known_shapes
+from .gcp_shapes import REGION, TYPE, MachineTypes, Shape, known_shapes
 from .gcp_skus import SSD_NAMES, Sku, Skus
 from .page import ParseResult, RawPage, Tally
 
@@ -103,7 +103,10 @@ class GcpCatalog:
 
     def fetch(self, context: FetchContext) -> Iterator[RawPage]:
         """Pages of machine types where they may be asked for, then pages of SKUs."""
-        request = {"regions": ",".join(context.regions), "types": ",".join(context.instance_types or ())}
+        request = {
+            "regions": ",".join(context.regions_of(REGION, ())),
+            "types": ",".join(context.types_of(TYPE, ())),
+        }
         try:
             for page in self._machines(context):
                 yield RawPage(_bytes(page), ref="compute machineTypes.aggregatedList", request=request)

@@ -16,6 +16,9 @@ from .answers import UnreadableRow, member, part_of, parts_of, row_of
 from .errors import BadAnswer
 from .page import Tally
 
+# us-central1; and a2-highgpu-1g.
+REGION = r"[a-z]+-[a-z]+\d+"
+TYPE = r"[a-z]\d[a-z]*-[a-z]+-[a-z0-9]+"
 _SSD_PARTITION_GIB = 375
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
@@ -153,3 +155,34 @@ def test_what_a_source_needs_is_in_the_error_that_skips_it() -> None:
 
 def test_the_clock_of_a_fetch_is_in_utc() -> None:
     assert FetchContext().clock().tzinfo is UTC
+
+
+EVERYWHERE = FetchContext(
+    regions=("us-east-1", "us-central1", "eastus2"),
+    instance_types=frozenset({"p4d.24xlarge", "a2-highgpu-1g", "Standard_ND96asr_v4", "vast.4x_rtx_4090"}),
+)
+
+
+@pytest.mark.parametrize(
+    ("module", "region", "name"),
+    [
+        ("aws_shapes", "us-east-1", "p4d.24xlarge"),
+        ("gcp_shapes", "us-central1", "a2-highgpu-1g"),
+        ("azure_rows", "eastus2", "Standard_ND96asr_v4"),
+    ],
+)
+def test_each_seller_is_asked_for_its_own_regions_and_types(module: str, region: str, name: str) -> None:
+    forms = importlib.import_module(f"planner.pricing.sources.{module}")
+    assert EVERYWHERE.regions_of(forms.REGION, ()) == (region,)
+    assert EVERYWHERE.types_of(forms.TYPE, ()) == (name,)
+
+
+@pytest.mark.parametrize(
+    "changed", [{"regions": ("mars-1",)}, {"instance_types": frozenset({"vast.4x_rtx_4090"})}]
+)
+@pytest.mark.parametrize("name", ["aws-price-list", "aws-spot", "azure-retail", "gcp-catalog"])
+def test_a_seller_of_whom_nothing_is_wanted_is_skipped_rather_than_empty(
+    name: str, changed: dict[str, Any]
+) -> None:
+    with pytest.raises(SourceUnavailable, match="of this seller"):
+        next(find(name).make().fetch(FetchContext(**changed)))
