@@ -19,16 +19,30 @@ from .errors import BadData, ModelsError, UnknownName
 if TYPE_CHECKING:
     from .hardware.catalogue import Gpu
 
-# How a strategy exchanges: (times the gradients cross, once per optimizer step), (times the 16-bit
-# parameters cross, in every micro-step), and whether optimizer state is sharded.
-#   ddp, zero1, zero2: all-reduce, or reduce-scatter + all-gather: 2 (n-1)/n of the gradients.
-#   fsdp, zero3: all-gather in forward and in backward, reduce-scatter: 3 (n-1)/n of the parameters.
-STRATEGIES: Mapping[str, tuple[float, float, bool]] = {
-    "ddp": (2.0, 0.0, False),
-    "zero1": (2.0, 0.0, True),
-    "zero2": (2.0, 0.0, True),
-    "zero3": (0.0, 3.0, True),
-    "fsdp": (0.0, 3.0, True),
+
+@dataclass(frozen=True, slots=True)
+class Strategy:
+    """How often what crosses a rank's link, each time (n-1)/n of it.
+
+    gradients: times per optimizer step; gradients_each, parameters_each: times per micro-step, parameters in
+    16 bits. shards_update: each rank updates its share alone.
+    """
+
+    gradients: float
+    gradients_each: float
+    parameters_each: float
+    shards_update: bool
+
+
+# ddp: one all-reduce, which is a reduce-scatter and an all-gather; skipped on all but the last micro-step.
+# zero1: the same volume. zero2: gradients live sharded, so every micro-step reduces them; new weights are
+# gathered once. fsdp, zero3: weights gathered in forward and in backward, gradients scattered, each time.
+STRATEGIES: Mapping[str, Strategy] = {
+    "ddp": Strategy(2.0, 0.0, 0.0, False),
+    "zero1": Strategy(2.0, 0.0, 0.0, True),
+    "zero2": Strategy(1.0, 1.0, 0.0, True),
+    "zero3": Strategy(0.0, 0.0, 3.0, True),
+    "fsdp": Strategy(0.0, 0.0, 3.0, True),
 }
 SHARDED_PARAMETER_BYTES = 2
 
@@ -130,13 +144,13 @@ def exchange(
     fitted: link class -> effective bandwidth at two ranks in place of the table's. [B/s]
     Raises UnknownName (strategy, link, network) and LinkMismatch (several GPUs, link "none").
     """
-    gradients, sharded, _ = _strategy(strategy)
+    plan = _strategy(strategy)
     if gpu_count == 1:
         return Exchange(0.0, float("inf"), 0.0, 0.0, "none")
     share = (gpu_count - 1) / gpu_count
-    volume = share * (
-        gradients * gradient_bytes + sharded * parameters * SHARDED_PARAMETER_BYTES * accumulation
-    )
+    gradients = (plan.gradients + plan.gradients_each * accumulation) * gradient_bytes
+    weights = plan.parameters_each * accumulation * parameters * SHARDED_PARAMETER_BYTES
+    volume = share * (gradients + weights)
     slowest = _slowest(gpu_count, node_count, link_name, network_name, fitted or {})
     bandwidth = slowest.bandwidth_at(gpu_count // node_count)
     return Exchange(volume, bandwidth, volume / bandwidth, slowest.log_sd, slowest.id)
@@ -144,7 +158,7 @@ def exchange(
 
 def shards_optimizer(strategy: str) -> bool:
     """Whether each rank updates only its share of the parameters. Raises UnknownName."""
-    return _strategy(strategy)[2]
+    return _strategy(strategy).shards_update
 
 
 def check_link(gpu: Gpu, link_name: str) -> None:
@@ -155,7 +169,7 @@ def check_link(gpu: Gpu, link_name: str) -> None:
         )
 
 
-def _strategy(name: str) -> tuple[float, float, bool]:
+def _strategy(name: str) -> Strategy:
     found = STRATEGIES.get(name)
     if found is None:
         raise UnknownName("strategy", name, STRATEGIES, f"Known: {', '.join(STRATEGIES)}")

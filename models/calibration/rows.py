@@ -252,8 +252,9 @@ def _strategy(raw: Mapping[str, str], notes: str) -> str:
         return "fsdp"
     if "sharding=SHARD_GRAD_OP" in notes:
         return "zero2"
-    if "zero3" in raw["model"]:
-        return "zero3"
+    if raw["source_repo"] == "QwenLM/Qwen":
+        # Its README: ZeRO-3 for all parameters and for 72B, ZeRO-2 for adapters.
+        return "zero3" if "zero3" in raw["model"] or "full-parameter" in raw["model"] else "zero2"
     return "ddp"
 
 

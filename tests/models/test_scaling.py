@@ -102,3 +102,12 @@ def test_exposed_communication_is_never_negative_and_never_more_than_all_of_it(
     felt = scaling.exposed_seconds(c, step, hidden)
     assert 0 <= felt <= c * (1 + 1e-12)
     assert felt <= scaling.exposed_seconds(c, step / 2, hidden) * (1 + 1e-12)
+
+
+def test_zero2_reduces_in_every_micro_step_and_zero1_once() -> None:
+    assert exchange(strategy="zero1", accumulation=8).bytes == exchange(accumulation=8).bytes
+    once, eight = (exchange(strategy="zero2", accumulation=n).bytes for n in (1, 8))
+    assert once == exchange(strategy="ddp").bytes
+    assert eight == pytest.approx(once * 9 / 2)
+    assert scaling.shards_optimizer("zero2")
+    assert not scaling.shards_optimizer("ddp")
