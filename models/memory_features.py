@@ -46,6 +46,8 @@ def key(run: Run) -> str:
         "fused_loss": run.fused_loss,
         "gathers_in_half": run.gathers_in_half,
     }
+    if run.whole_gradients:
+        body["whole_gradients"] = True
     return json.dumps(body, sort_keys=True, separators=(",", ":"))
 
 
@@ -105,7 +107,27 @@ def make(run: Run) -> StepSummary:
     # Of the work only the attention launches are read: layers, for the units that FSDP gathers.
     attention = tuple(work for work in plain.work if work.op_class.startswith("attention_"))
     made = replace(plain, work=attention, memory=tuple(_points(trace, run)))
+    if run.whole_gradients:
+        made = _with_whole_gradients(made, run)
     return _with_fp32_states(made, run.variant) if run.gathers_in_half else made
+
+
+def _with_whole_gradients(made: StepSummary, run: Run) -> StepSummary:
+    """The summary with a gradient beside every weight of the wrapped blocks, frozen or not."""
+    from .calibration.reference_networks import litgpt
+
+    assert run.trained.reference is not None
+    size = 2 * litgpt.wrapped_parameters(*run.trained.reference)  # in bf16
+    points = tuple(
+        replace(
+            point,
+            allocated_bytes=point.allocated_bytes + size,
+            reserved_bytes=point.reserved_bytes + size,
+            breakdown={**point.breakdown, "whole_gradients": size},
+        )
+        for point in made.memory
+    )
+    return replace(made, memory=points)
 
 
 def _with_fp32_states(made: StepSummary, variant: TraceVariant) -> StepSummary:
@@ -154,8 +176,11 @@ def _trace(run: Run, variant: TraceVariant) -> StepTrace:
     trained = run.trained
     if trained.reference is not None:
         from .calibration import reference_tasks
+        from .calibration.reference_networks import litgpt
 
         model, head = trained.reference
+        if model in litgpt.SHAPES:
+            return trace_task(litgpt.task(model, head, variant.size), variant)
         return trace_task(reference_tasks.task(model, head, variant.size), variant)
     base = workload(trained.base)
     builder = replace(

@@ -45,6 +45,8 @@ class Run:
     fused_loss: cross-entropy in one kernel that saves the logits as they are.
     gathers_in_half: FSDP's MixedPrecision hands 16-bit weights to the forward, so that activations are 16-bit
         throughout, while shards, gradients and moments stay fp32.
+    whole_gradients: FSDP's no_sync while accumulating: each unit's gradient is kept unsharded, and it spans the
+        frozen weights that share a flat parameter with trained ones.
     """
 
     trained: Trained
@@ -62,6 +64,7 @@ class Run:
     softmax_keeps_input: bool
     fused_loss: bool
     gathers_in_half: bool
+    whole_gradients: bool = False
 
 
 class NotCovered(ModelsError):
@@ -74,15 +77,16 @@ def read_run(row: Mapping[str, str]) -> Run:
     gpu_count, strategy = _parallelism(row["parallelism"])
     _check_scope(row, era.framework)
     precision = _precision(row["precision"])
-    trained = _trained(row["model"])
+    trained = _adapted(row, era) or _trained(row["model"])
     modern = era.torch >= (2, 0)
-    accumulates = "accumulation" in f"{row['notes']} {row['batch_per_gpu']}".casefold()
+    sharded_adapters = era.adapters_with_no_sync and strategy == "fsdp"
+    accumulates = "accumulation" in f"{row['notes']} {row['batch_per_gpu']}".casefold() or sharded_adapters
     return Run(
         trained=trained,
         variant=TraceVariant(
             precision_policy=policy_of(precision),
             attention_kernel=_kernel(row, precision) if modern else "math",
-            activation_checkpointing=_checkpointing(row["grad_checkpointing"]),
+            activation_checkpointing=_checkpointing(row["grad_checkpointing"]) or sharded_adapters,
             optimizer=era.optimizer or _optimizer(row["optimizer"], modern),
             size=_size(row["seq_or_image"]),
         ),
@@ -99,6 +103,7 @@ def read_run(row: Mapping[str, str]) -> Run:
         softmax_keeps_input=era.torch < (1, 11),
         fused_loss=era.fused_loss,
         gathers_in_half=strategy == "fsdp" and policy_of(precision) == "amp",
+        whole_gradients=sharded_adapters,
     )
 
 
@@ -111,6 +116,8 @@ class _Era:
     late_zero_grad: bool
     fused_loss: bool
     figure: Figure | None
+    adapters: Mapping[str, str]
+    adapters_with_no_sync: bool
 
 
 def _era(row: Mapping[str, str]) -> _Era:
@@ -131,6 +138,8 @@ def _era(row: Mapping[str, str]) -> _Era:
         late_zero_grad=said.get("late_zero_grad", False),
         fused_loss=said.get("fused_loss", False),
         figure=said.get("figure"),
+        adapters=said.get("adapters", {}),
+        adapters_with_no_sync=said.get("adapters_with_no_sync", False),
     )
 
 
@@ -145,9 +154,6 @@ def _first(pattern: str, text: str) -> str:
 
 
 def _check_scope(row: Mapping[str, str], framework: str) -> None:
-    method = row["method"].casefold()
-    if any(word in method for word in ("lora", "adapter")):
-        raise NotCovered("adapters (LoRA, Adapter) are not traced yet")
     if "tensorflow" in framework.casefold():
         raise NotCovered("TensorFlow")
     if "compile" in framework.casefold():
@@ -165,7 +171,23 @@ def _parallelism(text: str) -> tuple[int, str]:
     return max(counts, default=1), "fsdp" if sharded else "ddp"
 
 
+_METHODS = (("adapter v2", "adapter_v2"), ("adapter", "adapter"), ("lora", "lora"))
+
+
+def _adapted(row: Mapping[str, str], era: _Era) -> Trained | None:
+    """The network and method of a row that trains adapters; None where it trains all weights."""
+    said = row["method"].casefold()
+    method = next((name for text, name in _METHODS if text in said), None)
+    if method is None:
+        return None
+    if row["model"] not in era.adapters:
+        raise NotCovered("adapters whose rank and targets are not known")
+    packed = _first(r"bnb\.(nf4-dq|nf4)", row["precision"])
+    return Trained(reference=(era.adapters[row["model"]], f"{method}+{packed}" if packed else method))
+
+
 _PRECISIONS = (
+    (r"bf16-true \+ bnb\.nf4", "bf16"),  # packed weights, products in bf16
     (r"nf4|int8|4bit|8bit", ""),
     (r"float8|fp8|nvfp4|mxfp8", ""),
     (r"tf32", "tf32"),
@@ -217,6 +239,9 @@ def _optimizer(text: str, modern: bool) -> str:
 
 
 def _size(text: str) -> int:
+    longest = _first(r"longest (\d+) tokens", text)
+    if longest:
+        return int(longest)
     sides = re.fullmatch(r"(\d+)x(\d+)", text.strip())
     if sides:
         if sides[1] != sides[2]:

@@ -109,7 +109,7 @@ def test_unknown_values_are_not_covered_and_never_an_error(rows: dict[str, Any],
         "optimizer": ("Voodoo", "optimizer not known: Voodoo"),
         "kind": ("rumour", "kind of row not known: rumour"),
         "what_is_measured": ("heat", "what was measured is not known"),
-        "method": ("LoRA", "adapters (LoRA, Adapter) are not traced yet"),
+        "method": ("LoRA", "adapters whose rank and targets are not known"),
         "peak_GiB_measured": ("nan", "measured row without a figure in GiB"),
         "grad_checkpointing": ("selective", "selective checkpointing is not traced yet"),
     }

@@ -275,6 +275,13 @@ def build(model: str, head: str) -> LitGpt:
     return network
 
 
+def wrapped_parameters(model: str, head: str) -> int:
+    """Weights in the blocks, which FSDP wraps one by one; embedding, head and last norm stay outside. [1]"""
+    with torch.device("meta"):
+        network = build(model, head)
+    return sum(parameter.numel() for parameter in network.blocks.parameters())
+
+
 def task(model: str, head: str, size: int | None) -> TrainingTask:
     """The first micro-step of fine-tuning: the longest sample, of `size` tokens."""
     length = size or 1024
