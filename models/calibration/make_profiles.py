@@ -28,7 +28,7 @@ from .rows import read, scored
 HERE = Path(__file__).parent
 PROFILE = HERE / "profiles/fitted.json"
 FOLD_ITERATIONS = 40
-LINK_ITERATIONS = 25
+LINK_ITERATIONS = 20
 
 
 def main() -> None:
