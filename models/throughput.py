@@ -358,7 +358,7 @@ def _breakdown(
 
 
 def _assumptions(strategy: str, sent: scaling.Exchange, gpu_count: int) -> tuple[str, ...]:
-    said = [f"software of {fitted().software_year:.0f}, input pipeline keeps up, steady clocks"]
+    said = [f"software of {int(fitted().software_year)}, input pipeline keeps up, steady clocks"]
     if gpu_count > 1:
         said.append(
             f"{strategy} over {sent.bottleneck}: {sent.bytes / 1e9:.2f} GB a step at "
