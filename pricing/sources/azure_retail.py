@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
-from urllib.parse import urlsplit
 
 from ..errors import BadOffer
 from ..offer import Offer
@@ -13,7 +12,7 @@ from . import FetchContext, source
 from .answers import UnreadableRow, currency_of, load_json, member, row_of, text_of, time_of
 from .azure_rows import REGION, TYPE, Price, Size, effective_hourly, feed_names, left_out, prices, size_of
 from .errors import AmbiguousRows, BadAnswer
-from .http import Http
+from .http import Http, same_server
 from .page import ParseResult, RawPage, Tally
 
 NAME = "azure-retail"
@@ -101,7 +100,7 @@ def _pages(http: Http, address: str, question: str, request: Mapping[str, str]) 
             return
         if following in seen:
             raise BadAnswer(f"{page.ref}: page {len(seen)} links to a page that was read; stopped")
-        if urlsplit(following)[:2] != urlsplit(address)[:2]:
+        if not same_server(following, address):
             raise BadAnswer(f"{page.ref}: the next page is said to be on another host; stopped")
         seen.add(following)
         # The link holds the whole question.

@@ -62,31 +62,43 @@ def sku_to_json(sku: Any) -> Any:
 def machine_pages(context: FetchContext) -> Iterator[Mapping[str, Any]]:
     """Pages of compute machineTypes over all zones; none without a project to ask from.
 
-    compute_v1 takes about 1.9 s of CPU to import, so it is imported here and nowhere else.
+    Raises SourceUnavailable, SourceFailed.
     """
     try:
         import google.auth
+        import requests
         from google.api_core.exceptions import GoogleAPIError
         from google.auth.exceptions import GoogleAuthError
-
+    except ImportError:
+        raise SourceUnavailable(PACKAGE) from None
+    what = "compute machineTypes"
+    families = "|".join(sorted({name.partition("-")[0] for name in known_shapes()}))
+    try:
         _, project = google.auth.default()
         if not project:
             return
-        from google.cloud import compute_v1
-    except ImportError:
-        raise SourceUnavailable(PACKAGE) from None
-    except GoogleAuthError as error:
-        raise SourceUnavailable(f"{NEEDS} ({type(error).__name__})") from None
-    families = "|".join(sorted({name.partition("-")[0] for name in known_shapes()}))
-    try:
+        compute_v1 = _compute()
+        deadline = context.deadline()
         client = compute_v1.MachineTypesClient()
         request = compute_v1.AggregatedListMachineTypesRequest(
             project=project, filter=f"name eq '({families})-.*'"
         )
         for page in client.aggregated_list(request=request, timeout=context.read_seconds).pages:
+            deadline.check(what)
             yield json.loads(type(page).to_json(page, use_integers_for_enums=False))
-    except GoogleAPIError as error:
-        raise SourceFailed(f"compute machineTypes: {type(error).__name__}") from None
+    except GoogleAuthError as error:
+        raise SourceUnavailable(f"{NEEDS} ({type(error).__name__})") from None
+    except (GoogleAPIError, requests.RequestException) as error:
+        raise SourceFailed(f"{what}: {type(error).__name__}") from None
+
+
+def _compute() -> Any:
+    """The compute library: about 1.9 s of CPU to import, so only once it is known that it can be asked."""
+    try:
+        from google.cloud import compute_v1
+    except ImportError:
+        raise SourceUnavailable(PACKAGE) from None
+    return compute_v1
 
 
 @source(NAME, provider="gcp", needs=NEEDS)

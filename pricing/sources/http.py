@@ -122,7 +122,7 @@ class Http:
         except httpx2.TransportError as error:
             # The kind only: the text may repeat the whole address.
             raise _Transient(type(error).__name__) from None
-        except httpx2.HTTPError as error:
+        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
             raise SourceFailed(f"{without_query(url)}: {type(error).__name__}") from None
 
     def _chunks(self, answer: httpx2.Response, url: str, limit: int) -> Iterator[bytes]:
@@ -135,10 +135,10 @@ class Http:
             yield chunk
 
     def _check_address(self, url: str) -> None:
-        parts = urlsplit(url)
-        if parts.scheme == "https" and parts.hostname:
+        scheme, host, _ = _scheme_host_port(url)
+        if scheme == "https" and host:
             return
-        if self._context.loopback and parts.scheme == "http" and parts.hostname in _LOOPBACK:
+        if self._context.loopback and scheme == "http" and host in _LOOPBACK:
             return
         raise SourceFailed(f"{without_query(url)}: https is needed")
 
@@ -205,6 +205,21 @@ def without_query(url: str) -> str:
     >>> without_query("https://prices.example/api?key=secret")
     'https://prices.example/api'
     """
-    parts = urlsplit(url)
-    port = f":{parts.port}" if parts.port else ""
-    return f"{parts.scheme}://{parts.hostname}{port}{parts.path}"
+    scheme, host, port = _scheme_host_port(url)
+    if not host:
+        return "an address that does not read"
+    return f"{scheme}://{host}{f':{port}' if port else ''}{urlsplit(url).path}"
+
+
+def same_server(one: str, other: str) -> bool:
+    """Whether both addresses have the same scheme, host and port."""
+    return _scheme_host_port(one) == _scheme_host_port(other)
+
+
+def _scheme_host_port(url: str) -> tuple[str, str, int | None]:
+    """The parts of an address; the host is empty when it does not read."""
+    try:
+        parts = urlsplit(url)
+        return parts.scheme, parts.hostname or "", parts.port
+    except ValueError:
+        return "", "", None

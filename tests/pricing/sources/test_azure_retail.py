@@ -307,8 +307,9 @@ def test_c39_a_link_to_a_page_that_was_read_stops_with_an_error(server: HTTPServ
     assert len(server.log) == 2
 
 
-def test_a_link_to_another_host_is_not_followed(server: HTTPServer) -> None:
-    server.expect_request(PATH).respond_with_data(answer(PAY, link="https://elsewhere.example/prices"))
+@pytest.mark.parametrize("link", ["https://elsewhere.example/prices", "https://[", "/prices", "file:///x"])
+def test_a_link_to_another_host_is_not_followed(server: HTTPServer, link: str) -> None:
+    server.expect_request(PATH).respond_with_data(answer(PAY, link=link))
     with pytest.raises(BadAnswer, match="another host"):
         fetch(server)
 

@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -23,7 +24,8 @@ from planner.pricing.sources import (
     SourceUnavailable,
     TooManyBadRows,
 )
-from planner.pricing.sources.gcp_catalog import GcpCatalog, catalog_pages, sku_to_json
+from planner.pricing.sources.gcp_catalog import GcpCatalog, catalog_pages, machine_pages, sku_to_json
+from planner.pricing.sources.gcp_shapes import known_shapes
 from planner.pricing.sources.gcp_skus import classify
 
 SAMPLE = "billing_skus_a2_sample.json"
@@ -120,6 +122,20 @@ def test_t11_without_a_price_of_the_ssd_there_is_none_of_the_machine() -> None:
     result = parsed(skus(CORE, RAM, A100_80))
     assert result.offers == ()
     assert result.skipped["on_demand: no single price of the local SSD"] == 12
+
+
+def test_t11_recorded_prices_are_whole_nano_dollars_once_our_bundled_ssd_is_taken_off(recorded: Path) -> None:
+    # Every other part is priced in whole nano-dollars an hour; only SSD, 0.08 a GiB and month, leaves a tail.
+    checked = 0
+    with (recorded / "gcp" / "gce_gpu_ondemand_spot_latest.csv").open(newline="") as file:
+        for row in csv.DictReader(file):
+            shape = known_shapes().get(row["machine_type"])
+            if shape is None or row["region"] != "us-central1" or row["capacity"] != "on_demand":
+                continue
+            rest = Decimal(row["usd_per_instance_hour"]) - shape.ssd_gib * Decimal("0.08") / 730
+            assert abs(rest - round(rest, 9)) < Decimal("5e-11"), row["machine_type"]
+            checked += 1
+    assert checked >= 15
 
 
 def test_t12_a_list_price_of_a_machine_that_is_not_sold_on_demand_says_so() -> None:
@@ -441,3 +457,36 @@ def test_a_refusal_of_google_is_a_failure_of_the_source(monkeypatch: pytest.Monk
     monkeypatch.setattr(billing_v1, "CloudCatalogClient", Client)
     with pytest.raises(SourceFailed, match="ServiceUnavailable"):
         next(catalog_pages(FetchContext()))
+
+
+def _machines_fail(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+    """Signed in with a project, and the list of machine types fails."""
+
+    class Client:
+        def aggregated_list(self, **_: Any) -> None:
+            raise error
+
+    library = SimpleNamespace(MachineTypesClient=Client, AggregatedListMachineTypesRequest=SimpleNamespace)
+    monkeypatch.setattr("planner.pricing.sources.gcp_catalog._compute", lambda: library)
+    monkeypatch.setattr("google.auth.default", lambda: (None, "a-project"))
+
+
+def test_a_refusal_of_machine_types_is_a_failure_and_an_expired_login_is_something_needed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    import requests
+    from google.api_core.exceptions import Forbidden
+    from google.auth.exceptions import RefreshError
+
+    for failure in (Forbidden("no"), requests.ConnectionError("no route")):
+        _machines_fail(monkeypatch, failure)
+        with pytest.raises(SourceFailed, match=type(failure).__name__):
+            next(machine_pages(FetchContext()))
+    _machines_fail(monkeypatch, RefreshError("expired"))
+    with pytest.raises(SourceUnavailable, match="RefreshError"):
+        next(machine_pages(FetchContext()))
+
+
+def test_without_a_project_machine_types_are_not_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("google.auth.default", lambda: (None, None))
+    assert list(machine_pages(FetchContext())) == []

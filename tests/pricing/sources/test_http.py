@@ -108,7 +108,15 @@ def test_nobody_at_the_door_is_a_failure_of_the_source(server: HTTPServer) -> No
 
 
 @pytest.mark.parametrize(
-    "url", ["http://prices.example/x", "file:///etc/passwd", "http://169.254.169.254/", "https:///x"]
+    "url",
+    [
+        "http://prices.example/x",
+        "file:///etc/passwd",
+        "http://169.254.169.254/",
+        "https:///x",
+        "https://[",
+        "x",
+    ],
 )
 def test_only_https_is_spoken_to_others(url: str) -> None:
     with Http(local_context()) as http, pytest.raises(SourceFailed, match="https is needed"):
