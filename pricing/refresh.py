@@ -37,8 +37,8 @@ class SourceReport:
 
     status: "ok", "shrunk", "failed" or "unavailable". message: why, and for an unavailable one what it needs.
     offers: that came; added: rows stored; unchanged: said what is stored already. seconds: until it answered.
-    kept, kept_until: for a source that brought nothing, how many of its prices the last good fetch had, and
-        when that was.
+    kept, kept_until: for a source that brought nothing, how many prices of its last good fetch, else of its
+        seller, stay in use, and when the newest of them was seen.
     """
 
     source: str
@@ -66,10 +66,10 @@ class SourceReport:
             return ", ".join([*counts, f"{self.unchanged} as before"])
         if self.status == "unavailable":
             return f"skipped: needs {self.message}"
-        kept = "nothing of it is stored yet"
+        kept = "no price of it is stored yet"
         if self.kept_until is not None:
             age = max(now - self.kept_until, timedelta(0))
-            kept = f"kept {self.kept} offers of {self.kept_until:%Y-%m-%d}, {age.days} days old"
+            kept = f"kept {self.kept} prices, the newest of {self.kept_until:%Y-%m-%d}, {age.days} days old"
         return f"{self.status}: {self.message}; {kept}"
 
     def count(self, what: str) -> int:
@@ -144,16 +144,16 @@ def _part(store: PriceStore, brought: Brought, scope: str) -> _Part:
     good = next((each for each in reversed(earlier) if each.status == "ok"), None)
     if brought.result is None:
         status: Status = "failed" if brought.needs is None else "unavailable"
-        return _nothing(brought, scope, status, brought.failure or brought.needs or "", good)
+        return _nothing(store, brought, scope, status, brought.failure or brought.needs or "", good)
     offers, broken = _sound(brought.result.offers)
     if len(broken) > len(brought.result.offers) * _BROKEN_ABOVE:
         many = f"{len(broken)} of {len(brought.result.offers)} offers break a rule: {broken[0]}"
-        return _nothing(brought, scope, "failed", many, good)
+        return _nothing(store, brought, scope, "failed", many, good)
     families = _families(offers)
     if good is not None and not brought.separate:
         loss = _loss(good, len(offers), families)
         if loss and not _is_confirmed(earlier[-1], len(offers), families, brought.fetched_at):
-            return _nothing(brought, scope, "shrunk", loss, good, len(offers), families)
+            return _nothing(store, brought, scope, "shrunk", loss, good, len(offers), families)
     judged = judge_against(store, offers, brought.fetched_at)
     moves = (*judged.moves, *_gone(store, offers, good))
     report = SourceReport(
@@ -182,6 +182,7 @@ def judge_against(
 
 
 def _nothing(
+    store: PriceStore,
     brought: Brought,
     scope: str,
     status: Status,
@@ -190,16 +191,23 @@ def _nothing(
     offers: int = 0,
     families: tuple[str, ...] = (),
 ) -> _Part:
+    kept, until = (good.offers, good.fetched_at) if good else _kept(store, brought.provider)
     report = SourceReport(
         source=brought.source,
         status=status,
         seconds=brought.seconds,
         message=message,
         offers=offers,
-        kept=good.offers if good else 0,
-        kept_until=good.fetched_at if good else None,
+        kept=kept,
+        kept_until=until,
     )
     return _Part(report, (), _log(brought, scope, report, families, Judged()))
+
+
+def _kept(store: PriceStore, provider: str) -> tuple[int, datetime | None]:
+    """How many prices of the seller are in use without a fetch of ours, and when the newest was seen."""
+    offers = store.latest(provider=provider)
+    return len(offers), max((offer.observed_at for offer in offers), default=None)
 
 
 def _log(

@@ -23,11 +23,13 @@ from .sources import FetchContext, ParseResult, SourceInfo, SourceUnavailable
 class Brought:
     """What one source answered. Exactly one of result, needs and failure is set.
 
+    provider: whose prices it brings.
     needs: what is missing before it can be asked; failure: why it gave nothing.
     separate: its pages are unrelated (one shop each), so that one that is missing says nothing on the rest.
     """
 
     source: str
+    provider: str
     fetched_at: datetime
     seconds: float
     result: ParseResult | None = None
@@ -67,9 +69,10 @@ def ask_all(
             break
         if waiting.pop(brought.source, None) is not None:
             yield replace(brought, seconds=monotonic() - began)
-    for name in waiting:
+    for name, info in waiting.items():
         yield Brought(
             source=name,
+            provider=info.provider,
             fetched_at=context.clock(),
             seconds=monotonic() - began,
             failure=f"no whole answer within {limit:g} s",
@@ -107,6 +110,7 @@ def _ask(info: SourceInfo, context: FetchContext, raw: RawAnswers | None) -> Bro
             raw.keep(page)
     return Brought(
         source=info.name,
+        provider=info.provider,
         fetched_at=fetched_at,
         seconds=0.0,
         result=instance.parse(pages, fetched_at=fetched_at),
@@ -118,4 +122,11 @@ def _ask(info: SourceInfo, context: FetchContext, raw: RawAnswers | None) -> Bro
 def _without(
     info: SourceInfo, context: FetchContext, *, needs: str | None = None, failure: str | None = None
 ) -> Brought:
-    return Brought(source=info.name, fetched_at=context.clock(), seconds=0.0, needs=needs, failure=failure)
+    return Brought(
+        source=info.name,
+        provider=info.provider,
+        fetched_at=context.clock(),
+        seconds=0.0,
+        needs=needs,
+        failure=failure,
+    )

@@ -75,13 +75,20 @@ def test_c40_one_provider_down_keeps_its_rows_with_their_old_time_and_is_named(s
     assert report.exit_code == 6
     gcp = report.sources[1]
     assert (gcp.status, gcp.kept) == ("failed", 1)
-    assert gcp.line(NOW) == "failed: status 503; kept 1 offers of 2026-09-10, 1 days old"
+    assert gcp.line(NOW) == "failed: status 503; kept 1 prices, the newest of 2026-09-10, 1 days old"
+
+
+def test_c40_a_provider_that_never_answered_keeps_what_was_packaged_of_it(store: PriceStore) -> None:
+    store.append([replace(A2, observed_at=NOW - timedelta(days=39))])
+    report = ask(store, MovableClock(), failing("gcp", SourceFailed("status 503")))
+    assert "kept 1 prices, the newest of 2026-08-03, 39 days old" in only(report).line(NOW)
+    assert report.exit_code == 6
 
 
 def test_nothing_stored_and_nothing_fetched_is_told_apart_from_one_provider_down(store: PriceStore) -> None:
     report = ask(store, MovableClock(), failing("aws", SourceFailed("status 503")))
     assert (report.exit_code, report.usable) == (5, False)
-    assert "nothing of it is stored yet" in only(report).line(NOW)
+    assert "no price of it is stored yet" in only(report).line(NOW)
 
 
 def test_a_source_without_credentials_is_skipped_and_says_what_it_needs(store: PriceStore) -> None:

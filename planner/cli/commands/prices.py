@@ -1,4 +1,4 @@
-"""`planner prices list`."""
+"""`planner prices`: `list` stands here, its other commands in planner/cli/price_commands.py."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import typer
 from planner.cli.answering import answers
 from planner.cli.commands import COMMANDS
 from planner.cli.output import Answer
+from planner.cli.price_commands import register
 
 app = typer.Typer(help=COMMANDS["prices"].summary, no_args_is_help=True, add_completion=False)
 
@@ -56,3 +57,6 @@ def list_(
         item=item, provider=provider, region=region, contract=contract, kind=kind, as_of=as_of
     )
     return listed(found, columns, "Prices", drop=("source", "amount_per_gpu", "provider", "age_days"))
+
+
+register(app)
