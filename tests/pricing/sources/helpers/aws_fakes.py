@@ -7,7 +7,9 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from planner.pricing.offer import Offer
 from planner.pricing.sources import FetchContext, RawPage
+from planner.pricing.sources.aws_price_list import AwsPriceList
 
 NOW = datetime(2026, 9, 11, 12, tzinfo=UTC)
 
@@ -85,3 +87,10 @@ class Clients:
         if service not in self._answers:
             raise SourceUnavailable(f"permission for {service}")
         return self._made.setdefault(service, stubbed(service, region, self._answers[service]))
+
+
+def fetched(clients: Clients, **context: Any) -> tuple[list[RawPage], tuple[Offer, ...]]:
+    """The pages of the price list, and the offers in them."""
+    source = AwsPriceList(clients)
+    pages = list(source.fetch(FetchContext(**context)))
+    return pages, source.parse(pages, fetched_at=NOW).offers

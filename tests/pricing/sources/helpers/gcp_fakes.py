@@ -8,7 +8,8 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
-from planner.pricing.sources import RawPage
+from planner.pricing.offer import Offer
+from planner.pricing.sources import ParseResult, RawPage
 
 NOW = datetime(2026, 9, 11, 12, tzinfo=UTC)
 AMERICAS = ("us-central1", "us-east1", "us-west1")
@@ -70,3 +71,10 @@ def machine(name: str, zone: str = "us-central1-a", **fields: Any) -> dict[str, 
 def machines(*rows: dict[str, Any]) -> RawPage:
     """machineTypes of one zone."""
     return RawPage(json.dumps({"items": rows}).encode(), ref="machine types")
+
+
+def one(result: ParseResult, item: str, region: str = "us-central1", contract: str = "on_demand") -> Offer:
+    """The one offer of that machine there."""
+    found = [o for o in result.offers if (o.item, o.region, o.contract) == (item, region, contract)]
+    assert len(found) == 1, found
+    return found[0]
