@@ -226,6 +226,8 @@ class Market:
             return "no_price", "price unknown"
         if offer.quality in _UNUSABLE_QUALITY:
             return "no_price", f"price is suspect and not used (observed {offer.observed_at:%Y-%m-%d})"
+        if offer.availability == "listed_only":
+            return "not_sold", "listed with a price but not sold under that contract"
         if self.rate(offer.currency) is None:
             self._without_rate.add(offer.currency)
             return "currency", (

@@ -165,9 +165,3 @@ def _pair_tensors(p: residual.Pairs) -> residual.Pairs:
         year_gap2=torch.tensor(p.year_gap2),
         batch_gap2=torch.tensor(p.batch_gap2),
     )
-
-
-if __name__ == "__main__":
-    from .make_profiles import main
-
-    main()

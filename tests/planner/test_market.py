@@ -25,6 +25,12 @@ def test_an_unknown_amount_is_refused_with_a_reason() -> None:
     assert [(e.code, e.reason) for e in stored.excluded] == [("no_price", "price unknown")]
 
 
+def test_a_shape_that_is_listed_but_not_sold_is_refused_with_a_reason() -> None:
+    stored = market(offer("A", "5", availability="listed_only"))
+    assert stored.cloud("A", ON_DEMAND, ()) == ()
+    assert [e.code for e in stored.excluded] == ["not_sold"]
+
+
 def test_only_hourly_units_are_rented() -> None:
     assert market(offer("A", "5", unit="fee")).cloud("A", ON_DEMAND, ()) == ()
     assert len(market(offer("A", "5", unit="gpu_hour")).cloud("A", ON_DEMAND, ())) == 1
