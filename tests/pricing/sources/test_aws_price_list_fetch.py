@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from aws_fakes import NOW, Clients, fetched, item, page
 
