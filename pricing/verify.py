@@ -35,6 +35,11 @@ class Verified:
         """How many findings forbid the use of the data."""
         return sum(found.severity == "error" for found in self.findings)
 
+    @property
+    def warnings(self) -> int:
+        """How many findings only ask for a look."""
+        return len(self.findings) - self.errors
+
 
 def verify_store(store: PriceStore) -> Verified:
     """Look at every row, item by item, so that a long history fits into memory.

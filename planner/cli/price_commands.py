@@ -101,7 +101,7 @@ def verify(
         "where": found.where,
         "rows": found.rows,
         "errors": found.errors,
-        "warnings": len(findings) - found.errors,
+        "warnings": found.warnings,
         "findings": findings,
     }
     return Answer(
