@@ -27,6 +27,8 @@ _ROUNDS = 8
 LEAST_SECONDS = 1e-7
 PRODUCT_OPS = {"mm": "mm", "addmm": "mm", "_addmm_activation": "mm", "bmm": "bmm", "baddbmm": "bmm"}
 FEW_POINTS = 6
+# Drawing a dropout mask costs by its probability: a curve of its own for one half.
+HALF = " half"
 
 
 def base_name(op: str) -> str:
@@ -62,6 +64,8 @@ def terms_of(
         return [1.0, batch * m * n * k, batch * m * n, batch * m * k, batch * k * n]
     if op_class.startswith("conv"):
         return _convolution_terms(op, shapes, flops)
+    if op_class == "rnn":  # the weights of a recurrent stack stream through the cache at every time step
+        return [1.0, flops, read + written, flops / shapes[0][1]]
     return [1.0, flops, read + written]
 
 
@@ -185,7 +189,8 @@ def fit(points: Iterable[Point]) -> dict[str, Any]:
         elif point.layout == "bandwidth":
             special["bandwidth/"].append(point)
         else:
-            ops[base_name(point.op)].append(point)
+            half = HALF if point.layout == "half" else ""
+            ops[base_name(point.op) + half].append(point)
     op_fits = {
         name: {
             **monotone_fit([p.bytes for p in found], [p.seconds for p in found]),
@@ -198,7 +203,7 @@ def fit(points: Iterable[Point]) -> dict[str, Any]:
         "ops": op_fits,
         "classes": _class_curves(op_fits),
         "optimizer": {
-            name.partition("/")[2]: _extras_fit(found, ("tensors", "elements"))
+            name.partition("/")[2]: _extras_fit(found, ("tensors", "elements", "large_elements"))
             for name, found in sorted(special.items())
             if name.startswith("optimizer/")
         },
@@ -288,7 +293,8 @@ class Curves:
             if found is not None:
                 terms = terms_of(op, op_class, shapes, flops, read, written)
                 return self._combined(found["coefficients"], terms), "curve"
-        curve = self.fits["ops"].get(base_name(op))
+        curve = self.fits["ops"].get(base_name(op) + (HALF if layout == "half" else ""))
+        curve = self.fits["ops"].get(base_name(op)) if curve is None else curve
         if curve is not None:
             return at_bytes(curve, read + written), "curve"
         classes = self.fits["classes"]
@@ -310,10 +316,14 @@ class Curves:
     def _combined(coefficients: Sequence[float], terms: Sequence[float]) -> float:
         return max(LEAST_SECONDS, sum(c * t for c, t in zip(coefficients, terms, strict=True)))
 
-    def optimizer_seconds(self, kind: str, tensors: int, elements: int) -> float | None:
-        """Seconds of one optimizer step; None where that kind was not measured."""
+    def optimizer_seconds(self, kind: str, terms: Mapping[str, float]) -> float | None:
+        """Seconds of one optimizer step over tensors, elements and large_elements; None where that kind was
+        not measured.
+        """
         found = self.fits["optimizer"].get(kind)
-        return None if found is None else self._combined(found["coefficients"], [1.0, tensors, elements])
+        if found is None:
+            return None
+        return self._combined(found["coefficients"], [1.0, *(terms[name] for name in found["terms"][1:])])
 
     @property
     def per_op_seconds(self) -> float:

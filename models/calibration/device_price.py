@@ -1,7 +1,8 @@
-"""A traced step priced op by op on a device profile: tier "profile" (its curves) or "replay" (its own ops timed).
+"""A traced step priced op by op on a device profile.
 
-On a CPU the step is the sum of its ops. On a card each phase takes what the slower of host and device takes, so
-that launch-bound steps come out flat in the batch.
+Tier "profile": by the profile's curves; "replay": by the step's own ops, timed on the device. On a CPU the
+step is the sum of its ops. On a card each phase takes what the slower of host and device takes, so that
+launch-bound steps come out flat in the batch.
 """
 
 from __future__ import annotations
@@ -10,12 +11,15 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from ..microbenchmarks.optimizer_step import mix_terms
 from ..tracing.step_trace import OpRow, StepTrace
 from .device_curves import PRODUCT_OPS, Curves
 from .device_profile import DeviceProfile
 
 # What the two tiers were off by when they were held against measured steps (accuracy_cpu.py). 80 % band.
 BANDS = {"profile": 0.15, "replay": 0.12}
+# Dropouts from here on are priced as a coin.
+_COIN = 0.3
 LAUNCH, OTHER = "launch", "module calls"
 _DTYPES = {"fp32": "float32", "tf32": "float32", "fp16-amp": "float16", "bf16-amp": "bfloat16"}
 _DTYPES |= {"fp16": "float16", "bf16": "bfloat16"}
@@ -58,17 +62,19 @@ def price_step(
     precision: str = "fp32",
     optimizer: str | None = None,
     replayed: Mapping[OpRow, float] | None = None,
+    dropout: float = 0.1,
 ) -> DevicePrice:
     """Seconds of one step of `trace` at that micro-batch on the profile's device.
 
     optimizer: a kind the profile measured ("adamw-loop"); None: the trace's own; "none": no update.
     replayed: rows whose one launch was timed here -> seconds.
+    dropout: the probability of the step's dropouts, which a trace does not hold; a CPU's masks cost by it.
     """
     curves = Curves(profile.fits)
     dtype = _DTYPES[precision]
     on_card = profile.device["kind"] == "cuda"
     prices = [
-        _row_price(curves, row, batch, trace.batches[1], dtype, replayed or {})
+        _row_price(curves, row, batch, trace.batches[1], dtype, replayed or {}, dropout)
         for row in trace.ops
         if row.phase != "optimizer"
     ]
@@ -86,7 +92,7 @@ def price_step(
     notes = []
     kind = trace.variant.optimizer if optimizer is None else optimizer
     if kind != "none":
-        update = curves.optimizer_seconds(kind, tensors_of(trace), trace.trainable_parameters)
+        update = curves.optimizer_seconds(kind, mix_terms(gradient_sizes(trace)))
         if update is None:
             notes.append(f'the profile has no optimizer "{kind}": its update is not counted')
         else:
@@ -108,13 +114,21 @@ def price_step(
     )
 
 
-def tensors_of(trace: StepTrace) -> int:
-    """How many tensors the optimizer updates: each has one gradient."""
-    return sum(1 for storage in trace.storages if storage.category == "gradients")
+def gradient_sizes(trace: StepTrace) -> list[int]:
+    """Elements of each tensor the optimizer updates: each has one gradient."""
+    found = [storage.bytes.constant for storage in trace.storages if storage.category == "gradients"]
+    item = trace.gradient_bytes / max(1, trace.trainable_parameters)
+    return [round(size / item) for size in found]
 
 
 def _row_price(
-    curves: Curves, row: OpRow, batch: int, traced: int, dtype: str, replayed: Mapping[OpRow, float]
+    curves: Curves,
+    row: OpRow,
+    batch: int,
+    traced: int,
+    dtype: str,
+    replayed: Mapping[OpRow, float],
+    dropout: float,
 ) -> OpPrice:
     calls = calls_of(row)
     timed = replayed.get(row)
@@ -127,7 +141,7 @@ def _row_price(
         row.op,
         row.op_class,
         dtype,
-        layout_of(row),
+        layout_of(row, dropout),
         shapes_at(row, batch, traced),
         flops,
         read,
@@ -195,14 +209,14 @@ def shapes_at(row: OpRow, batch: int, traced: int) -> Shapes:
     return tuple(scaled)
 
 
-def layout_of(row: OpRow) -> str:
+def layout_of(row: OpRow, dropout: float = 0.1) -> str:
     """How the operands of a product lie, told from where it stands in the step of a linear layer."""
     if row.op_class.startswith("conv"):
         return "channels_first"
     if row.op_class == "attention_fused":
         return "causal" if "causal" in row.rule else "full"
     if row.op not in PRODUCT_OPS:
-        return ""
+        return "half" if row.op == "bernoulli_" and dropout >= _COIN else ""
     if row.phase == "forward":
         return "nt"
     return "nn" if row.bytes_written.per_sample else "tn"

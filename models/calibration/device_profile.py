@@ -1,4 +1,4 @@
-"""DeviceProfile: what one device achieves, as a file. Raw points, the curves fitted to them, and how it was done.
+"""DeviceProfile: what one device achieves, as a file. Raw points, the curves through them, how it was done.
 
 The points are kept so that curves can be fitted again without the device. JSON, schema version first.
 """
@@ -14,6 +14,7 @@ from typing import Any
 from ..errors import BadData
 
 SCHEMA_VERSION = 1
+KIND = "device_profile"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,12 +79,12 @@ class DeviceProfile:
 
 
 def to_json(profile: DeviceProfile) -> dict[str, Any]:
-    return {"schema_version": SCHEMA_VERSION, **asdict(profile)}
+    return {"schema_version": SCHEMA_VERSION, "kind": KIND, **asdict(profile)}
 
 
 def from_json(body: Mapping[str, Any], where: str) -> DeviceProfile:
     """Inverse of `to_json`. Raises BadData naming `where` and what is wrong."""
-    if not isinstance(body, Mapping) or "schema_version" not in body:
+    if not isinstance(body, Mapping) or body.get("kind") != KIND or "schema_version" not in body:
         raise BadData(f"{where}: not a device profile; make one with: planner calibrate -o {where}")
     if body["schema_version"] != SCHEMA_VERSION:
         raise BadData(

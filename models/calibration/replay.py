@@ -1,7 +1,7 @@
 """Replay: a model's own ops as microbenchmark cases, rebuilt from the rows of its trace.
 
-A row shows shapes, not strides or arguments. What is missing is inferred: the layout of a product from its place
-in the step, a convolution's stride from its FLOPs. A row that cannot be rebuilt stays with the curves.
+A row shows shapes, not strides or arguments. What is missing is inferred: the layout of a product from its
+place in the step, a convolution's stride from its FLOPs. A row that cannot be rebuilt stays with the curves.
 """
 
 from __future__ import annotations
@@ -19,18 +19,20 @@ from .device_profile import Point
 # Aten op -> the elementwise form that stands for it.
 _FORMS = {
     "add": "add", "mul": "mul", "div_": "div_", "bernoulli_": "bernoulli_", "gelu": "gelu",
-    "gelu_backward": "gelu_backward", "relu": "relu", "relu_": "relu", "threshold_backward": "threshold_backward",
+    "gelu_backward": "gelu_backward", "relu": "relu", "relu_": "relu",
+    "threshold_backward": "threshold_backward",
     "tanh": "tanh", "tanh_backward": "tanh_backward", "pow": "pow", "where": "where", "silu": "silu",
     "masked_fill": "masked_fill", "native_dropout": "native_dropout", "clone": "clone transposed",
     "add_": "add_",
 }  # fmt: skip
 _TWO_TENSORS = frozenset({"add", "mul"})
 Shapes = tuple[tuple[int, ...], ...]
+RowCases = dict[OpRow, Case]
 
 
-def cases_of(trace: StepTrace, batch: int, dtype: str) -> dict[OpRow, Case]:
+def cases_of(trace: StepTrace, batch: int, dtype: str) -> RowCases:
     """The rows of a trace that can be timed alone, each with its case; equal work shares one case."""
-    found: dict[OpRow, Case] = {}
+    found: RowCases = {}
     by_key: dict[str, Case] = {}
     for row in trace.ops:
         if row.phase == "optimizer":
@@ -98,6 +100,9 @@ def geometry_of(op: str, shapes: Shapes, flops: float) -> convolution.Geometry |
         side_out = isqrt(positions)
     if side_out < 1:
         return None
+    # Patches side by side are convolutions, too: kernel and stride alike, no padding.
+    if x[2] // weight[2] == side_out and weight[2] > 1:
+        return convolution.Geometry(x[0], x[1], weight[0], x[2], weight[2], weight[2], groups, 0)
     for padding in (weight[2] // 2, 0):
         for stride in range(1, x[2] + 1):
             geometry = convolution.Geometry(x[0], x[1], weight[0], x[2], weight[2], stride, groups, padding)
@@ -185,5 +190,3 @@ def _elementwise(row: OpRow, shapes: Shapes) -> Case | None:
     if row.op in _TWO_TENSORS and (len(sizes) < 2 or sizes[0] != sizes[1]):
         return None if row.op == "add" else elementwise.elementwise_case("mul scalar", max(sizes))
     return elementwise.elementwise_case(name, max(sizes))
-
-

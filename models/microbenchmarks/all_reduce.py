@@ -32,7 +32,7 @@ def _collective(kind: str, size: int, count: int) -> Case:
         whole = [torch.ones(parts * count, device=f"cuda:{i}") for i in range(count)]
         shards = [torch.ones(parts, device=f"cuda:{i}") for i in range(count)]
         if kind == "all_reduce":
-            return lambda: nccl.all_reduce(whole)
+            return lambda: nccl.all_reduce(whole)  # type: ignore[no-untyped-call]
         if kind == "all_gather":
             return lambda: nccl.all_gather(shards, whole)
         return lambda: nccl.reduce_scatter(whole, shards)

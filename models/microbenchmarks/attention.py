@@ -39,7 +39,7 @@ def attention_case(
             return lambda: attend(query, key, value, is_causal=causal)
         leaves = [tensor.detach().requires_grad_() for tensor in (query, key, value)]
         with torch.enable_grad():
-            out = attend(*leaves, is_causal=causal)
+            out = attend(leaves[0], leaves[1], leaves[2], is_causal=causal)
         gradient = take.floats(*shape)
         return lambda: torch.autograd.grad(out, leaves, gradient, retain_graph=True)
 

@@ -1,4 +1,4 @@
-"""What a measurement was made on and under: read, never set, but for this process's own threads and allocator."""
+"""What a measurement was made on and under: read, never set, but for this process's threads and allocator."""
 
 from __future__ import annotations
 
@@ -70,7 +70,9 @@ def describe_software(kind: str, allocator: str) -> dict[str, Any]:
         "threads": torch.get_num_threads(),
         "allocator": allocator,
         "cuda": torch.version.cuda,
-        "cudnn": torch.backends.cudnn.version() if kind == "cuda" else None,
+        "cudnn": torch.backends.cudnn.version()  # type: ignore[no-untyped-call]
+        if kind == "cuda"
+        else None,
         "tf32_matmul": torch.get_float32_matmul_precision() != "highest",
         "tf32_cudnn": bool(torch.backends.cudnn.allow_tf32),
         "cuda_allocator": os.environ.get("PYTORCH_CUDA_ALLOC_CONF"),

@@ -1,4 +1,4 @@
-"""Copies far above any cache: what the memory itself gives. A smaller copy measures a cache and is no bandwidth."""
+"""Copies far above any cache: what the memory itself gives. A smaller copy measures a cache instead."""
 
 from __future__ import annotations
 

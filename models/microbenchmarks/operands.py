@@ -49,6 +49,10 @@ class PoolOperands:
 
         return torch.randint(0, below, shape, device=self.device, generator=self._generator)
 
+    def flush(self) -> None:
+        """Read the whole pool, so that the caches hold it and nothing else."""
+        self.pool.sum()
+
     def of(self, dtype: str) -> PoolOperands:
         """The same pool in another default type."""
         return PoolOperands(self.device, dtype, self.pool)
@@ -71,6 +75,9 @@ class MetaOperands:
         import torch
 
         return torch.empty(shape, dtype=torch.long, device="meta")
+
+    def flush(self) -> None:
+        """There is nothing to empty."""
 
 
 _CAST: dict[tuple[int, str], Tensor] = {}

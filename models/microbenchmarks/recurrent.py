@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from .registry import Call, Case, Operands, Target, Work, suite
 
 # (time steps, batch, width, layers)
-STACKS = ((12, 4, 480, 1), (28, 6, 640, 1), (24, 12, 896, 1), (30, 8, 1152, 2))
+STACKS = ((12, 4, 480, 1), (28, 6, 640, 1), (24, 12, 896, 1), (16, 3, 1280, 2), (12, 5, 1408, 1))
 _GATES = 4
 _KEPT = 6  # floats a hidden unit keeps for backward: the gates, the cell and the hidden state
 
@@ -56,5 +56,12 @@ def lstm_case(time: int, batch: int, width: int, layers: int, dtype: str, *, bac
         bytes_written=(weights + 2 * time * batch * width) * item if backward else activations,
     )
     return Case(
-        f"{name}/{time}x{batch}x{width}x{layers}/{dtype}", "recurrent", dtype, "", make, work, cold=False
+        f"{name}/{time}x{batch}x{width}x{layers}/{dtype}",
+        "recurrent",
+        dtype,
+        "",
+        make,
+        work,
+        cold=False,
+        flush=True,
     )

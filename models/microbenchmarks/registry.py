@@ -32,6 +32,8 @@ class Operands(Protocol):
 
     def integers(self, *shape: int, below: int) -> Tensor: ...
 
+    def flush(self) -> None: ...
+
 
 @dataclass(frozen=True, slots=True)
 class Work:
@@ -51,6 +53,7 @@ class Case:
     """One thing to time. key: unique; layout: what the curve is kept apart by beside op and dtype.
 
     work: None where the recorder finds it. cold: time it on fresh operands too, not only on warm ones.
+    flush: empty the caches before each call; such a case is timed one call at a time.
     clock: "device" or, for what the host spends, "host".
     """
 
@@ -61,6 +64,7 @@ class Case:
     make: Callable[[Operands], Call]
     work: Work | None = None
     cold: bool = True
+    flush: bool = False
     clock: str = "device"
 
 

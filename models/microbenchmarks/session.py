@@ -1,7 +1,7 @@
 """One calibration from first op to profile: visits within a time budget, partial results kept on disk.
 
-Results are appended to a JSON-lines file as they come. An interrupt ends the visits, not the calibration: what
-was measured becomes the profile; a killed run is resumed from the file.
+Results are appended to a JSON-lines file as they come. An interrupt ends the visits, not the calibration:
+what was measured becomes the profile; a killed run is resumed from the file.
 """
 
 from __future__ import annotations
@@ -198,7 +198,7 @@ def calibrate(
 ) -> DeviceProfile:
     """Measure this device and fit its curves. [s] of wall time, about; a first round is always finished.
 
-    extra: cases beside the suites', such as a model's own ops. partial_file: where results are kept meanwhile.
+    extra: cases beside the suites', such as a model's own ops. partial_file: keeps results meanwhile.
     Raises UnknownName for a suite nobody knows, BadData where nothing could be measured.
     """
     import torch

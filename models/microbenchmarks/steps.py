@@ -1,4 +1,4 @@
-"""Real training steps with random weights and data, and the same steps traced: what predictions are held to."""
+"""Real training steps with random weights and data, and the same steps traced: to hold predictions to."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..tracing.step_trace import AttentionKernel, StepTrace, TraceVariant
+from ..tracing.step_trace import AttentionKernel, PrecisionPolicy, StepTrace, TraceVariant
 from ..workloads import building
 from ..workloads.records import Workload
 from .timing import Stats, stats_of
@@ -50,7 +50,7 @@ class MeasuredStep:
 
 
 def cpu_attention(workload: Workload) -> AttentionKernel:
-    """Which attention a CPU runs in training: unfused where attention weights are dropped, else its fused one."""
+    """Which attention a CPU runs in training: unfused where attention weights are dropped, else fused."""
     if workload.builder.attention == "none":
         return "none"
     if workload.builder.attention == "eager" or workload.builder.route != "transformers":
@@ -58,6 +58,13 @@ def cpu_attention(workload: Workload) -> AttentionKernel:
     config = building.library_config(workload.builder, workload.builder.config)
     dropped = any(float(getattr(config, name, 0.0) or 0.0) > 0 for name in _ATTENTION_DROPOUTS)
     return "math" if dropped else "efficient"
+
+
+def dropout_of(workload: Workload) -> float:
+    """The probability of the workload's dropouts, as its configuration has it; 0.1 where it says nothing."""
+    config = workload.builder.config
+    named = ("dropout", "hidden_dropout_prob", "resid_pdrop")
+    return next((float(config[name]) for name in named if name in config), 0.1)
 
 
 def trace_for_cpu(case: StepCase) -> StepTrace:
@@ -70,6 +77,20 @@ def trace_for_cpu(case: StepCase) -> StepTrace:
     # no line runs through it and others: such a step is scaled down from two and four.
     batches = (2 * case.batch, case.batch) if case.batch > 1 else (2, 4)
     return trace_task(task, variant, batches, fused_dropout=False)
+
+
+def trace_for_card(case: StepCase) -> StepTrace:
+    """The step's ops as a card runs them, at exactly its batch, without the optimizer."""
+    from ..tracing.tracer import trace_task
+
+    task = building.task(case.workload, case.size)
+    policy: PrecisionPolicy = "amp" if case.precision.endswith("-amp") else "fp32"
+    kernel: AttentionKernel = "flash" if policy == "amp" else "efficient"
+    kernels: dict[str, AttentionKernel] = {"none": "none", "eager": "math", "fused": kernel}
+    attention = kernels[case.workload.builder.attention]
+    variant = TraceVariant(policy, attention, case.checkpointing, "none", task.size)
+    batches = (2 * case.batch, case.batch) if case.batch > 1 else (2, 4)
+    return trace_task(task, variant, batches)
 
 
 def build_step(case: StepCase, device: str) -> Callable[[], object]:
@@ -105,7 +126,7 @@ def optimizer_for(kind: str, model: nn.Module) -> Any:
     import torch
 
     name, _, form = kind.rpartition("-")
-    flags = {"foreach": form == "foreach", "fused": form == "fused"}
+    flags: dict[str, Any] = {"foreach": form == "foreach", "fused": form == "fused"}
     if kind == "none":
         return None
     if name == "adamw":

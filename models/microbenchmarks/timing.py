@@ -50,7 +50,7 @@ class CudaClock:
     def seconds(self, calls: Sequence[Call], repeats: int) -> float:
         import torch
 
-        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))  # type: ignore[no-untyped-call]
         begin.record()
         for _ in range(repeats):
             for call in calls:
@@ -122,6 +122,8 @@ def visit(case: Case, clock: Clock, operands: Operands) -> Visit:
     """Time one case once: warm up, choose repeats from the time one call takes, sample hot and cold."""
     call = case.make(operands)
     call()
+    if case.flush:
+        return Visit(_flushed(call, clock, operands), [])
     one = max(clock.seconds([call], 1), 1e-7)
     repeats = max(1, min(MOST_REPEATS, round(VISIT_SECONDS / one)))
     # A call of tens of milliseconds is sampled once a visit; later visits give the spread.
@@ -133,6 +135,14 @@ def visit(case: Case, clock: Clock, operands: Operands) -> Visit:
         calls = [case.make(operands) for _ in range(count)]
         cold = [clock.seconds(calls, 1) / count]
     return Visit(hot, cold)
+
+
+def _flushed(call: Call, clock: Clock, operands: Operands) -> list[float]:
+    samples = []
+    for _ in range(SAMPLES_PER_VISIT):
+        operands.flush()
+        samples.append(clock.seconds([call], 1))
+    return samples
 
 
 def clock_for(device: str, case: Case) -> Clock:

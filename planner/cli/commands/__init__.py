@@ -25,6 +25,8 @@ _ENTRIES = (
     CommandEntry("workloads", "workloads", "Models we know, with their reference runs"),
     CommandEntry("prices", "prices", "What things cost, now or then, and who said so"),
     CommandEntry("validate", "validate", "How right we are, against measured runs"),
+    CommandEntry("calibrate", "calibrate", "How fast this machine is: torch microbenchmarks"),
+    CommandEntry("doctor", "doctor", "Do card, driver, CUDA and torch fit together"),
     CommandEntry("config", "config", "Settings in force and where each came from"),
     CommandEntry("completion", "completion", "Tab completion for your shell"),
 )
