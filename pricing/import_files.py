@@ -33,6 +33,8 @@ FORMS = {
     "vantage-json": "vantage_json",
     "gpuhunt-csv": "gpuhunt_catalog",
     "skypilot-csv": "skypilot_catalog",
+    "eia-csv": "electricity",
+    "sold-csv": "resale",
 }
 _HEAD_BYTES = 4096
 
@@ -58,7 +60,8 @@ def read_price_file(
     name = form or _form_of(path, body)
     if name not in FORMS:
         raise BadPriceFile(f'no form "{name}" of price file; forms: {", ".join(FORMS)}')
-    page = RawPage(body, ref=str(path.name))
+    # The folder's name tells the cloud in some catalogues; more of the path is nobody's business.
+    page = RawPage(body, ref="/".join(path.absolute().parts[-2:]))
     read: Read = import_module(f".sources.{FORMS[name]}", __package__).read_file
     return read(page, fetched_at, observed_at)
 

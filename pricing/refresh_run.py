@@ -25,6 +25,7 @@ class Brought:
 
     provider: whose prices it brings.
     needs: what is missing before it can be asked; failure: why it gave nothing.
+    payload_sha256: of the answer when it was one page, which finds it among the raw answers; else over all.
     separate: its pages are unrelated (one shop each), so that one that is missing says nothing on the rest.
     """
 
@@ -114,7 +115,7 @@ def _ask(info: SourceInfo, context: FetchContext, raw: RawAnswers | None) -> Bro
         fetched_at=fetched_at,
         seconds=0.0,
         result=instance.parse(pages, fetched_at=fetched_at),
-        payload_sha256=digest.hexdigest(),
+        payload_sha256=pages[0].sha256 if len(pages) == 1 else digest.hexdigest(),
         separate=bool(getattr(instance, "separate_pages", False)),
     )
 

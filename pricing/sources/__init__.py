@@ -55,7 +55,10 @@ from .page import Clock, Deadline, ParseResult, RawPage, Tally, utc_now
 
 ENTRY_POINTS = "training_planner.price_sources"
 # Order is the order of reports.
-_MODULES = ("aws", "gcp", "azure")
+_MODULES = (
+    "aws", "gcp", "azure", "skypilot_catalog", "gpuhunt_catalog", "retail_pages", "retail_feeds",
+    "electricity", "exchange_rates",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
