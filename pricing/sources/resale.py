@@ -32,6 +32,10 @@ _DAYS_PER_YEAR = 365.25
 FEWEST_SALES = 4
 # Value per year beyond these has not been seen in any series of ours; a fit to few points can leave them.
 _STEEPEST_FALL, _STEEPEST_RISE = math.log(0.35), math.log(1.6)
+# Assumption: no series is long enough to measure over how many years a trend fades.
+_FADES_YEARS = 1.5
+_RECENT_DAYS = 548
+_SHORTEST_DAYS = 56
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 
 
@@ -46,31 +50,32 @@ class Sale:
 
 @dataclass(frozen=True, slots=True)
 class ResaleCurve:
-    """Value over time, as a trend of its logarithm with a band.
+    """Value over time: a damped trend of its logarithm, with a band.
 
-    per_year: the factor by which the middle changes in a year. [1]
-    start, start_value: the day and the middle the trend runs from.
-    unsteadiness: half the width of the 10..90 % band of the logarithm, at no distance.
-    last: the day of the last sale; the band widens with the time from it.
+    last, last_value: the day of the last sale and the middle on it.
+    per_year: the factor by which the middle changes in a year, at first. [1]
+    unsteadiness: half the 10..90 % range of the logarithm around the trend.
+    slope_spread: half the 10..90 % range of the slopes that the series has had. [1/year]
     """
 
-    start: date
-    start_value: float
+    last: date
+    last_value: float
     per_year: float
     unsteadiness: float
-    last: date
+    slope_spread: float
     sales: int
 
     def at(self, day: date) -> tuple[Decimal, Decimal, Decimal]:
         """Low, middle and high value (10, 50 and 90 %) on a day, rounded to whole cents.
 
-        The band grows with the square root of the time to the last sale, as that of a sum of independent
-        monthly steps does.
+        No fall or rise goes on at its pace: the trend fades with _FADES_YEARS (damped trend, Gardner and
+        McKenzie, Management Science 31, 1985). The band is what the series scattered by, and what its slope
+        has been at other times, carried on for as long.
         """
-        years = (day - self.start).days / _DAYS_PER_YEAR
-        middle = self.start_value * self.per_year**years
-        away = abs((day - self.last).days) / _DAYS_PER_YEAR if day > self.last else 0.0
-        width = self.unsteadiness * math.sqrt(1 + 4 * away)
+        years = (day - self.last).days / _DAYS_PER_YEAR
+        ahead = _FADES_YEARS * (1 - math.exp(-years / _FADES_YEARS)) if years > 0 else years
+        middle = self.last_value * self.per_year**ahead
+        width = math.hypot(self.unsteadiness, self.slope_spread * ahead if years > 0 else 0.0)
         low, high = middle * math.exp(-width), middle * math.exp(width)
         return (_cents(low), _cents(middle), _cents(high))
 
@@ -79,28 +84,47 @@ def resale_curve(sales: Sequence[Sale]) -> ResaleCurve | None:
     """The curve of a series of sales; None when there are too few to say anything.
 
     The slope is the median of all pairwise slopes of the logarithm (Theil-Sen, Journal of the American
-    Statistical Association 63, 1968), so that one odd month does not turn it; pairs less than a month apart
-    are left out. Bounded to what any series of ours has shown.
+    Statistical Association 63, 1968), so that one odd month does not turn it. It is taken over the last year
+    and a half where that has enough sales: prices of 2021 say little on how those of 2024 fall. Bounded to
+    what any series of ours has shown.
     """
-    known = sorted((sale.day.toordinal(), float(sale.amount)) for sale in sales if sale.amount > 0)
+    known = sorted((sale.day.toordinal(), math.log(sale.amount)) for sale in sales if sale.amount > 0)
     if len(known) < FEWEST_SALES:
         return None
-    slopes = [
-        (math.log(later) - math.log(earlier)) / (end - begin) * _DAYS_PER_YEAR
-        for (begin, earlier), (end, later) in combinations(known, 2)
-        if end - begin >= 28
-    ]
-    if not slopes:
-        return None
-    slope = min(max(median(slopes), _STEEPEST_FALL), _STEEPEST_RISE)
     last = known[-1][0]
-    levels = [math.log(amount) - slope * (day - last) / _DAYS_PER_YEAR for day, amount in known]
-    level = median(levels)
-    deciles = quantiles(levels, n=10, method="inclusive")
-    # Never certain: half the difference between the outer deciles, and at least five per cent.
-    unsteadiness = max((deciles[-1] - deciles[0]) / 2, 0.05)
-    day = date.fromordinal(last)
-    return ResaleCurve(day, math.exp(level), math.exp(slope), unsteadiness, day, len(known))
+    recent = [point for point in known if last - point[0] <= _RECENT_DAYS]
+    every, late = _slopes(known), _slopes(recent) if len(recent) >= FEWEST_SALES else []
+    if not every:
+        return None
+    slope = min(max(median(late or every), _STEEPEST_FALL), _STEEPEST_RISE)
+    window = recent if late else known
+    levels = [height - slope * (day - last) / _DAYS_PER_YEAR for day, height in window]
+    return ResaleCurve(
+        last=date.fromordinal(last),
+        last_value=math.exp(median(levels)),
+        per_year=math.exp(slope),
+        # Never certain: at least five per cent, and a tenth a year.
+        unsteadiness=max(_half_range(levels), 0.05),
+        slope_spread=min(max(_half_range(every), 0.1), 1.0),
+        sales=len(known),
+    )
+
+
+def _slopes(points: Sequence[tuple[int, float]]) -> list[float]:
+    """Slopes of all pairs at least two months apart. [1/year]"""
+    return [
+        (end_height - height) / (end - begin) * _DAYS_PER_YEAR
+        for (begin, height), (end, end_height) in combinations(points, 2)
+        if end - begin >= _SHORTEST_DAYS
+    ]
+
+
+def _half_range(values: Sequence[float]) -> float:
+    """Half the distance from the first to the last decile."""
+    if len(values) < 2:
+        return 0.0
+    deciles = quantiles(values, n=10, method="inclusive")
+    return (deciles[-1] - deciles[0]) / 2
 
 
 def sales_of(offers: Sequence[Offer], currency: str = "USD") -> tuple[Sale, ...]:
