@@ -176,11 +176,13 @@ def _trace(run: Run, variant: TraceVariant) -> StepTrace:
     trained = run.trained
     if trained.reference is not None:
         from .calibration import reference_tasks
-        from .calibration.reference_networks import litgpt
+        from .calibration.reference_networks import litgpt, vision
 
         model, head = trained.reference
         if model in litgpt.SHAPES:
             return trace_task(litgpt.task(model, head, variant.size), variant)
+        if model in vision.NETWORKS:
+            return trace_task(vision.task(model, variant.size), variant)
         return trace_task(reference_tasks.task(model, head, variant.size), variant)
     base = workload(trained.base)
     builder = replace(

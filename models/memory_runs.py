@@ -43,10 +43,11 @@ class Run:
     softmax_keeps_input: autograd saved softmax's input beside its output, torch before 1.11
         (pytorch/pytorch#64000, mended by #65242).
     fused_loss: cross-entropy in one kernel that saves the logits as they are.
-    gathers_in_half: FSDP's MixedPrecision hands 16-bit weights to the forward, so that activations are 16-bit
-        throughout, while shards, gradients and moments stay fp32.
-    whole_gradients: FSDP's no_sync while accumulating: each unit's gradient is kept unsharded, and it spans the
-        frozen weights that share a flat parameter with trained ones.
+    gathers_in_half: FSDP's MixedPrecision hands 16-bit weights to the forward, so that activations are
+        16-bit throughout, while shards, gradients and moments stay fp32.
+    whole_gradients: FSDP's no_sync while accumulating: each unit's gradient is kept unsharded, and it spans
+        the frozen weights that share a flat parameter with trained ones.
+    adapters: only adapters are trained.
     """
 
     trained: Trained
@@ -65,6 +66,7 @@ class Run:
     fused_loss: bool
     gathers_in_half: bool
     whole_gradients: bool = False
+    adapters: bool = False
 
 
 class NotCovered(ModelsError):
@@ -77,7 +79,8 @@ def read_run(row: Mapping[str, str]) -> Run:
     gpu_count, strategy = _parallelism(row["parallelism"])
     _check_scope(row, era.framework)
     precision = _precision(row["precision"])
-    trained = _adapted(row, era) or _trained(row["model"])
+    adapted = _adapted(row, era)
+    trained = adapted or _trained(row["model"])
     modern = era.torch >= (2, 0)
     sharded_adapters = era.adapters_with_no_sync and strategy == "fsdp"
     accumulates = "accumulation" in f"{row['notes']} {row['batch_per_gpu']}".casefold() or sharded_adapters
@@ -104,6 +107,7 @@ def read_run(row: Mapping[str, str]) -> Run:
         fused_loss=era.fused_loss,
         gathers_in_half=strategy == "fsdp" and policy_of(precision) == "amp",
         whole_gradients=sharded_adapters,
+        adapters=adapted is not None,
     )
 
 
@@ -225,15 +229,13 @@ def _checkpointing(text: str) -> bool:
 def _optimizer(text: str, modern: bool) -> str:
     said = text.casefold()
     if "8bit" in said or "8-bit" in said:
-        raise NotCovered("8-bit optimizer state is not traced yet")
+        return "adamw-8bit"
     for name, optimizer in (
-        *(("fusedlamb", "lamb-fused"), ("fusedadam", "adam-fused"), ("adafactor", "")),
+        *(("fusedlamb", "lamb-fused"), ("fusedadam", "adam-fused"), ("adafactor", "adafactor-transformers")),
         *(("adamw", "adamw-foreach" if modern else "adamw-loop"), ("sgd", "sgd-foreach")),
         ("adam", "adam-foreach" if modern else "adamw-loop"),
     ):
         if name in said:
-            if not optimizer:
-                raise NotCovered("the Adafactor of transformers is not traced yet")
             return optimizer
     raise NotCovered(f"optimizer not known: {text}" if text else "optimizer not stated")
 

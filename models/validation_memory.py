@@ -42,6 +42,7 @@ class Scored:
         ones on P95. low to high is meant to hold nine of ten.
     ape: |predicted - measured| / measured, measured rows only.   inside: the verdict of the other kinds.
     reason: why the row is not covered; then all else is empty.
+    adapters: whether it trains adapters only.
     """
 
     row: Mapping[str, str]
@@ -56,6 +57,7 @@ class Scored:
     baselines: Mapping[str, float] | None = None
     tier: str = ""
     reason: str = ""
+    adapters: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,19 +67,26 @@ class MemoryReport:
     scored: tuple[Scored, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """The answer of `planner validate memory`; headline figures are over measured rows."""
-        measured = [row for row in self.scored if row.ape is not None]
+        """The answer of `planner validate memory`.
+
+        The headline errors are over measured rows that train all weights; those of adapters stand in
+        `groups` ("adapters") and, by what was measured, in `by_kind`.
+        """
+        full = [row for row in self.scored if row.ape is not None and not row.adapters]
         by_kind: dict[str, list[Scored]] = {kind: [] for kind in KINDS}
         groups: dict[str, list[Scored]] = defaultdict(list)
         for row in self.scored:
             if not row.reason:
                 by_kind[row.figure].append(row)
             groups[row.row["source_group"]].append(row)
+            if not row.reason:
+                groups["adapters" if row.adapters else "full training"].append(row)
         return {
             **_figures(self.scored),
+            **_errors(full),
             "groups": {name: _figures(rows) for name, rows in sorted(groups.items())},
             "by_kind": {name: _figures(rows) for name, rows in sorted(by_kind.items())},
-            "baselines": _baselines(measured),
+            "baselines": _baselines(full),
         }
 
     def rows(self) -> list[dict[str, str]]:
@@ -150,6 +159,7 @@ def _scored(row: Mapping[str, str], run: Run, without: str) -> Scored:
     }
     estimate = estimate_memory(summary, card, micro_batch=run.batch, **settings)
     base = Scored(row=row, figure=run.figure, tier=estimate.tier, said_no=estimate.fits == "no")
+    base = replace(base, adapters=run.adapters)
     if run.figure in MEASURED:
         return _measured(base, run, estimate, 16.0 * summary.parameters / GIB)
     if run.figure == "bracket" and run.failed_batch is not None:
@@ -280,9 +290,11 @@ def _accuracy_row(scored: Scored) -> dict[str, Any]:
     assert scored.measured is not None
     accumulation = ", accumulating" if "accumulation" in row["notes"] else ""
     checkpointing = ", checkpointing" if row["grad_checkpointing"] == "yes" else ""
+    method = f", {row['method'].split(' (')[0]}" if scored.adapters else ""
+    how = f"{row['precision']}, {row['optimizer']}{method}{checkpointing}{accumulation}"
     return {
         "row_id": row["row_id"],
-        "workload": f"{row['model']}, {row['precision']}, {row['optimizer']}{checkpointing}{accumulation}",
+        "workload": f"{row['model']}, {how}",
         "batch": row["batch_per_gpu"],
         "size": row["seq_or_image"],
         "gpu": row["gpu"],

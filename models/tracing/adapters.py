@@ -34,7 +34,8 @@ class _UnpackedProduct(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Any, ...]:
         (gradient,) = gradients
-        return gradient @ ctx.layer.unpacked(gradient.dtype), None, None
+        layer: QuantisedLinear = ctx.layer
+        return gradient @ layer.unpacked(gradient.dtype), None, None
 
 
 class QuantisedLinear(nn.Module):
@@ -67,10 +68,9 @@ class QuantisedLinear(nn.Module):
 
     def unpacked(self, dtype: torch.dtype) -> Tensor:
         """The weight as the product takes it: a temporary of its full size."""
-        packed: Any = self.packed
         shape = (self.out_features, self.in_features)
-        whole: Tensor = packed.new_zeros(shape, dtype=self.packed_from or dtype)
-        return whole.to(dtype)
+        packed: Tensor = self.get_buffer("packed")
+        return packed.new_zeros(shape, dtype=self.packed_from or dtype).to(dtype)
 
     def forward(self, x: Tensor) -> Tensor:
         product: Tensor = _UnpackedProduct.apply(x, self.packed, self)  # type: ignore[no-untyped-call]
@@ -90,7 +90,7 @@ class LoraLinear(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         result: Tensor = self.base(x)
-        added = self.up(self.down(self.dropout(x.to(self.down.weight.dtype)))) * 2.0
+        added: Tensor = self.up(self.down(self.dropout(x.to(self.down.weight.dtype)))) * 2.0
         return (result + added).to(result.dtype)
 
 
@@ -112,7 +112,8 @@ def apply(model: nn.Module, spec: AdapterSpec) -> None:
     if missing:
         names = sorted({name for _, name, child in _children(model) if _has_features(child)})
         raise BadConfig(
-            f"{type(model).__name__} has no linear layer named {', '.join(missing)}; it has {', '.join(names)}"
+            f"{type(model).__name__} has no linear layer named {', '.join(missing)}; "
+            f"it has {', '.join(names)}"
         )
     for parent, name in found:
         setattr(parent, name, LoraLinear(getattr(parent, name), spec.rank, _DTYPES[spec.dtype]))
@@ -143,7 +144,9 @@ def pack(
 
 def counted_parameters(model: nn.Module) -> int:
     """All parameters, packed ones as the numbers they stand for. [1]"""
-    packed = sum(module.packed_parameters for module in model.modules() if isinstance(module, QuantisedLinear))
+    packed = sum(
+        module.packed_parameters for module in model.modules() if isinstance(module, QuantisedLinear)
+    )
     return sum(parameter.numel() for parameter in model.parameters()) + packed
 
 
@@ -154,9 +157,7 @@ def _kept_whole(model: nn.Module) -> frozenset[int]:
 
 
 def _children(model: nn.Module) -> list[tuple[nn.Module, str, nn.Module]]:
-    return [
-        (parent, name, child) for parent in model.modules() for name, child in parent.named_children()
-    ]
+    return [(parent, name, child) for parent in model.modules() for name, child in parent.named_children()]
 
 
 def _has_features(module: nn.Module) -> bool:

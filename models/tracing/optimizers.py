@@ -49,6 +49,54 @@ class FusedLamb(torch.optim.Optimizer):
         self._recorder.add_op("fused_lamb", "optimizer", ((elements,),), cost)
 
 
+class EightBitAdam(torch.optim.Optimizer):
+    """bitsandbytes' Adam8bit, block-wise: two one-byte moments and an fp32 scale for each 2,048 of them.
+
+    Parameters below 4,096 elements keep fp32 moments. Source: bitsandbytes.optim.optimizer, min_8bit_size.
+    """
+
+    BLOCK, SMALLEST = 2048, 4096
+
+    def __init__(self, parameters: Iterable[nn.Parameter], recorder: Recorder) -> None:
+        super().__init__(parameters, {})
+        self._recorder = recorder
+
+    @torch.no_grad()
+    def step(self, closure: Any = None) -> None:  # type: ignore[override]
+        state_bytes = parameter_bytes = gradient_bytes = launches = 0
+        for parameter in self.param_groups[0]["params"]:
+            if parameter.grad is None:
+                continue
+            state = self.state[parameter]
+            if not state:
+                self._make(state, parameter)
+            state_bytes += sum(moment.nbytes for moment in state.values())
+            parameter_bytes += parameter.nbytes
+            gradient_bytes += parameter.grad.nbytes
+            launches += 1
+        moved = parameter_bytes + state_bytes
+        cost = Cost(0, gradient_bytes + moved, moved, launches, "one kernel for each parameter, in place")
+        self._recorder.add_op("adam_8bit_blockwise", "optimizer", ((launches,),), cost)
+
+    def _make(self, state: Any, parameter: nn.Parameter) -> None:
+        small = parameter.numel() < self.SMALLEST
+        blocks = -(-parameter.numel() // self.BLOCK)
+        for moment in ("state1", "state2"):
+            dtype = torch.float32 if small else torch.uint8
+            state[moment] = torch.zeros_like(parameter, dtype=dtype)
+            if not small:
+                state[f"absmax_{moment}"] = torch.zeros(blocks, dtype=torch.float32, device="meta")
+
+
+def _adafactor_of_transformers(parameters: Parameters, _: Recorder) -> torch.optim.Optimizer:
+    """As its Trainer makes it: parameter by parameter, factored second moment, no first."""
+    library: Any = importlib.import_module("transformers.optimization")
+    made: torch.optim.Optimizer = library.Adafactor(
+        parameters, lr=1e-3, scale_parameter=False, relative_step=False
+    )
+    return made
+
+
 def _adafactor(parameters: Parameters, _: Recorder) -> torch.optim.Optimizer:
     return torch.optim.Adafactor(parameters, foreach=True)
 
@@ -64,9 +112,16 @@ OPTIMIZERS: dict[str, Callable[[Parameters, Recorder], torch.optim.Optimizer | N
         parameters, lr=0.1, momentum=0.9, weight_decay=1e-4, foreach=True
     ),
     "adafactor": _adafactor,
+    "adafactor-transformers": _adafactor_of_transformers,
+    "adamw-8bit": EightBitAdam,
     "lamb-fused": FusedLamb,
     "none": lambda parameters, _: None,
 }
+
+
+# Steps until the optimizer's state is the same in the same order after each, where it is not the first: that
+# of transformers makes a new scalar for every parameter at every step.
+STEPS_TO_SETTLE = {"adafactor-transformers": 2}
 
 
 def build(name: str, parameters: Parameters, recorder: Recorder) -> torch.optim.Optimizer | None:

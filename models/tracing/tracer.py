@@ -64,7 +64,8 @@ def trace_task(
             recordings: list[Recording] = []
             gradient_bytes = 0
             with _values_are_missing(task.workload):
-                _step(task, model, optimizer, batches[0], recorder, choices)
+                for _ in range(optimizers.STEPS_TO_SETTLE.get(variant.optimizer, 1)):
+                    _step(task, model, optimizer, batches[0], recorder, choices)
                 _file_survivors(optimizer, recorder)
                 _collect_cycles(recorder)
                 for batch in batches:

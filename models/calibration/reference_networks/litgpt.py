@@ -89,7 +89,8 @@ class LoraQkv(nn.Module):
     def _conv(self, low_brt: Tensor, weight: Tensor) -> Tensor:
         if self.keys == self.width:
             return functional.conv1d(low_brt, weight, groups=2)
-        parts = zip(low_brt.chunk(2, 1), weight.split((self.width, self.keys)), strict=True)
+        weights = torch.split(weight, [self.width, self.keys])
+        parts = zip(low_brt.chunk(2, 1), weights, strict=True)
         return torch.cat([functional.conv1d(low, part) for low, part in parts], 1)
 
     def _padded(self, update_btd: Tensor) -> Tensor:
@@ -127,9 +128,7 @@ class Attention(nn.Module):
         super().__init__()
         self.shape, self.size = shape, shape.width // shape.heads
         outputs = (shape.heads + 2 * shape.groups) * self.size
-        self.attn = (
-            LoraQkv(shape) if method == "lora" else _linear(method, shape.width, outputs, shape.bias)
-        )
+        self.attn = LoraQkv(shape) if method == "lora" else _linear(method, shape.width, outputs, shape.bias)
         self.proj = _linear(method, shape.width, shape.width, shape.bias)
         self.prompted = method != "lora" and index >= FIRST_ADAPTED
         if self.prompted:
@@ -140,7 +139,7 @@ class Attention(nn.Module):
         """(B, T, …) -> queries, keys and values (B, H, T, S), keys and values repeated for their group."""
         groups, each = self.shape.groups, self.shape.heads // self.shape.groups
         parts = qkv.view(batch, time, groups, each + 2, self.size).permute(0, 2, 3, 1, 4)
-        query, key, value = parts.split((each, 1, 1), dim=2)
+        query, key, value = torch.split(parts, [each, 1, 1], dim=2)
         if each > 1:
             key = key.expand(batch, groups, each, time, self.size)
             value = value.expand(batch, groups, each, time, self.size)
@@ -245,7 +244,8 @@ class LitGpt(nn.Module):
             else:
                 x_btd = block(x_btd, cos, sin)
         x_btd = self.ln_f(x_btd)
-        logits = [self.lm_head(part) for part in x_btd.split(HEAD_CHUNK, dim=1)]
+        parts = torch.split(x_btd, HEAD_CHUNK, dim=1)
+        logits = [self.lm_head(part) for part in parts]
         return [part.float() for part in logits]  # Fabric hands outputs back in torch's default type
 
     def _tables(self, tokens_bt: Tensor) -> tuple[Tensor, Tensor]:
@@ -315,7 +315,8 @@ def _loss(module: Any, given: Mapping[str, Tensor]) -> Tensor:
     logits[-1] = logits[-1][..., :-1, :]
     targets = given["targets"][..., 1:]
     flat = [chunk.reshape(-1, chunk.size(-1)) for chunk in logits]
-    wanted = [chunk.reshape(-1) for chunk in targets.split(logits[0].size(1), dim=1)]
+    chunks = torch.split(targets, logits[0].size(1), dim=1)
+    wanted = [chunk.reshape(-1) for chunk in chunks]
     losses = [
         functional.cross_entropy(chunk, target, ignore_index=-1, reduction="none")
         for chunk, target in zip(flat, wanted, strict=True)
