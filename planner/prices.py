@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from .pricing.verify import Verified
 
 Filters = Mapping[str, str | None]
+_MOVES = ("new", "changed", "waiting", "quarantined", "conflict", "gone")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,7 @@ class Refreshed:
             "offers": each.offers,
             "rows_added": each.added,
             "unchanged": each.unchanged,
-            **{what: each.count(what) for what in ("new", "changed", "waiting", "quarantined", "gone")},
+            **{what: each.count(what) for what in _MOVES},
             "rows_skipped": each.skipped,
             "rows_bad": each.bad,
             "kept": each.kept,
@@ -207,12 +208,13 @@ def import_prices(
     """
     from .pricing.import_files import read_price_file
     from .pricing.refresh import judge_against
+    from .pricing.refresh_judge import Yardstick
 
     now = datetime.now(UTC)
     said_at = None if observed_at is None else _moment(observed_at)
     read = read_price_file(Path(file), fetched_at=now, observed_at=said_at, form=form)
     with _opened() as store:
-        judged = judge_against(store, read.offers, now, second_look=False)
+        judged = judge_against(store, read.offers, Yardstick(now=now, second_look=False))
         added = 0 if dry_run else store.append(judged.rows)
     return Imported(
         file, read.form, len(read.offers), added, judged.unchanged, judged.moves, read.skipped, read.bad,

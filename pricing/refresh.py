@@ -9,17 +9,18 @@ each source brought, so a process killed at any moment leaves the store as it wa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from . import checks
 from .fetches import Fetch, Status
 from .offer import Offer
-from .refresh_judge import REPEAT_AFTER, Judged, Move, bands_of, judge
+from .refresh_judge import REPEAT_AFTER, Judged, Move, Yardstick, bands_of, judge
 from .refresh_run import Brought, ask_all
 from .sources import FetchContext, SourceInfo
-from .store import PriceStore
+from .sources import sources as registered
+from .store import Known, PriceStore
 
 # A fetch with less than this share of the last one's offers is set aside: a list that shrinks by a fifth
 # overnight is a broken answer far more often than a seller who gave up a fifth of his range.
@@ -60,7 +61,9 @@ class SourceReport:
         if self.status == "ok":
             counts = [f"{self.offers} offers", f"{self.count('new')} new", f"{self.count('changed')} changed"]
             counts += [
-                f"{n} {what}" for what in ("waiting", "quarantined", "gone") if (n := self.count(what))
+                f"{n} {what}"
+                for what in ("waiting", "quarantined", "conflict", "gone")
+                if (n := self.count(what))
             ]
             counts += [f"{self.bad} unreadable rows"] if self.bad else []
             return ", ".join([*counts, f"{self.unchanged} as before"])
@@ -102,11 +105,12 @@ class RefreshReport:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """One source's part: its report, the rows to store, the entry of the log."""
+    """One source's part: its report, the entry of the log, the rows to store, what is known after them."""
 
     report: SourceReport
-    rows: tuple[Offer, ...]
     fetch: Fetch
+    rows: tuple[Offer, ...] = ()
+    known: Mapping[str, Known] = field(default_factory=dict)
 
 
 def refresh(
@@ -126,10 +130,19 @@ def refresh(
     with store.only_refresher():
         began = context.clock()
         scope = _scope(context)
-        parts = []
-        for brought in ask_all(sources, context, raw=store.raw_answers, total_seconds=total_seconds):
-            part = _part(store, brought, scope)
-            progress(f"{brought.source}: {part.report.line(brought.fetched_at)} ({brought.seconds:.1f} s)")
+        asked = tuple(sources)
+        own = {(info.name, info.provider) for info in (*asked, *registered())}
+        answers = []
+        for brought in ask_all(asked, context, raw=store.raw_answers, total_seconds=total_seconds):
+            progress(f"{brought.source}: {brought.text} after {brought.seconds:.1f} s")
+            answers.append(brought)
+        parts: list[_Part] = []
+        # Sellers before third parties, then by name, not by arrival: where two sources speak of one price,
+        # the outcome is the same each time. Later ones are judged by what earlier ones said.
+        known: dict[str, Known] = {}
+        for brought in sorted(answers, key=lambda each: (not each.is_sellers_own, each.source)):
+            part = _part(store, brought, scope, known, own)
+            known |= part.known
             parts.append(part)
         added = store.publish([row for part in parts for row in part.rows], [part.fetch for part in parts])
         usable = any(
@@ -139,7 +152,9 @@ def refresh(
     return RefreshReport(tuple(reports), began, context.clock(), added, usable)
 
 
-def _part(store: PriceStore, brought: Brought, scope: str) -> _Part:
+def _part(
+    store: PriceStore, brought: Brought, scope: str, known: Mapping[str, Known], own: set[tuple[str, str]]
+) -> _Part:
     earlier = [each for each in store.fetches(brought.source) if each.scope == scope]
     good = next((each for each in reversed(earlier) if each.status == "ok"), None)
     if brought.result is None:
@@ -154,7 +169,7 @@ def _part(store: PriceStore, brought: Brought, scope: str) -> _Part:
         loss = _loss(good, len(offers), families)
         if loss and not _is_confirmed(earlier[-1], len(offers), families, brought.fetched_at):
             return _nothing(store, brought, scope, "shrunk", loss, good, len(offers), families)
-    judged = judge_against(store, offers, brought.fetched_at)
+    judged = judge_against(store, offers, Yardstick(now=brought.fetched_at, own=own), known)
     moves = (*judged.moves, *_gone(store, offers, good))
     report = SourceReport(
         source=brought.source,
@@ -168,17 +183,21 @@ def _part(store: PriceStore, brought: Brought, scope: str) -> _Part:
         skipped=sum(brought.result.skipped.values()),
         bad=sum(brought.result.bad.values()) + len(broken),
     )
-    return _Part(report, judged.rows, _log(brought, scope, report, families, judged))
+    return _Part(report, _log(brought, scope, report, families, judged), judged.rows, judged.known)
 
 
 def judge_against(
-    store: PriceStore, offers: tuple[Offer, ...], now: datetime, *, second_look: bool = True
+    store: PriceStore, offers: tuple[Offer, ...], by: Yardstick, newer: Mapping[str, Known] | None = None
 ) -> Judged:
-    """Judge offers by what the store knows of their prices and, for new ones, of comparable things."""
-    known = store.known(offer.price_id for offer in offers)
+    """Judge offers by what the store knows of their prices and, for new ones, of comparable things.
+
+    newer: what is known already and not stored yet.
+    """
+    ids = {offer.price_id for offer in offers}
+    known = store.known(ids) | {key: value for key, value in (newer or {}).items() if key in ids}
     unseen = {offer.kind for offer in offers if offer.price_id not in known}
     comparable = store.latest(kind=unseen, contract=("on_demand", "purchase")) if unseen else ()
-    return judge(offers, known, bands_of(comparable), now, second_look=second_look)
+    return judge(offers, known, replace(by, bands=bands_of(comparable)))
 
 
 def _nothing(
@@ -201,7 +220,7 @@ def _nothing(
         kept=kept,
         kept_until=until,
     )
-    return _Part(report, (), _log(brought, scope, report, families, Judged()))
+    return _Part(report, _log(brought, scope, report, families, Judged()))
 
 
 def _kept(store: PriceStore, provider: str) -> tuple[int, datetime | None]:

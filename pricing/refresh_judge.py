@@ -7,7 +7,7 @@ was wrongly held back can still be found, and a second reading can be compared w
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -25,6 +25,8 @@ REPEAT_AFTER = timedelta(hours=20)
 # Clocks differ by minutes, time zones by hours; a price dated further ahead has a wrong date.
 _AHEAD = timedelta(days=1)
 _TENFOLD = Decimal(10)
+# For so long a seller's own word holds over what others say of his price.
+_OWN_WORD_HOLDS = timedelta(days=7)
 # What two readings of one unchanged price may differ in.
 _OF_THE_READING = ("observed_at", "fetched_at", "checked_at", "source_ref", "raw_sha256")
 
@@ -33,7 +35,7 @@ Band = tuple[Decimal, Decimal]
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """One price and how it moved. what: "new", "changed", "waiting", "quarantined" or "gone"."""
+    """One price and how it moved. what: "new", "changed", "waiting", "quarantined", "conflict" or "gone"."""
 
     what: str
     offer: Offer
@@ -60,15 +62,34 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """The rows to store, and what to tell about them. unchanged: prices that say what is stored already."""
+    """The rows to store, and what to tell about them.
+
+    unchanged: prices that say what is stored already. known: what is known of each price from then on.
+    """
 
     rows: tuple[Offer, ...] = ()
     moves: tuple[Move, ...] = ()
     unchanged: int = 0
+    known: Mapping[str, Known] = field(default_factory=dict)
 
     def count(self, what: str) -> int:
         """How many moves are of this kind."""
         return sum(move.what == what for move in self.moves)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Yardstick:
+    """What offers are judged by.
+
+    now: when. bands: what comparable things cost, from `bands_of`.
+    own: (source, provider) of every source that is the seller himself; others do not overrule him.
+    second_look: whether steps of more than 25 % wait; a file imported by hand is a second look itself.
+    """
+
+    now: datetime
+    bands: Mapping[tuple[str, ...], Band] = field(default_factory=dict)
+    own: Collection[tuple[str, str]] = frozenset()
+    second_look: bool = True
 
 
 @dataclass(slots=True)
@@ -78,36 +99,21 @@ class _Verdicts:
     unchanged: int = 0
 
 
-def judge(
-    offers: Iterable[Offer],
-    known: Mapping[str, Known],
-    bands: Mapping[tuple[str, ...], Band],
-    now: datetime,
-    *,
-    second_look: bool = True,
-) -> Judged:
+def judge(offers: Iterable[Offer], known: Mapping[str, Known], by: Yardstick) -> Judged:
     """Compare each offer with what the store knows of its price; several of one price in order of time.
 
-    known: by price_id, from PriceStore.known. bands: what comparable things cost, from `bands_of`.
-    second_look: whether steps of more than 25 % wait; files imported by hand are a second look themselves.
+    known: by price_id, from PriceStore.known.
     """
     verdicts = _Verdicts()
     state = dict(known)
     ordered = sorted(offers, key=lambda offer: (offer.observed_at, offer.observation_id))
     for offer in ordered:
         before = state.get(offer.price_id, Known())
-        state[offer.price_id] = _judge_one(offer, before, bands, now, second_look, verdicts)
-    return Judged(tuple(verdicts.rows), tuple(verdicts.moves), verdicts.unchanged)
+        state[offer.price_id] = _judge_one(offer, before, by, verdicts)
+    return Judged(tuple(verdicts.rows), tuple(verdicts.moves), verdicts.unchanged, state)
 
 
-def _judge_one(
-    offer: Offer,
-    known: Known,
-    bands: Mapping[tuple[str, ...], Band],
-    now: datetime,
-    second_look: bool,
-    verdicts: _Verdicts,
-) -> Known:
+def _judge_one(offer: Offer, known: Known, by: Yardstick, verdicts: _Verdicts) -> Known:
     """Add the verdict on one offer; returns what is known of its price from then on."""
     before, held = known.accepted, known.set_aside
     if before is not None and _says_the_same(offer, before):
@@ -117,14 +123,20 @@ def _judge_one(
             return known
         verdicts.rows.append(offer)
         return Known(offer)
-    wrong = _implausible(offer, before, bands, now)
+    if before is not None and _is_overruled(offer, before, by):
+        if offer.amount == before.amount:
+            verdicts.unchanged += 1
+            return known
+        why = f"{before.source} is the seller's own word"
+        return Known(before, _set_aside(offer, before, held, "conflict", why, verdicts))
+    wrong = _implausible(offer, before, by)
     if wrong is not None:
         return Known(before, _set_aside(offer, before, held, "quarantined", wrong, verdicts))
     if before is not None and offer.observed_at < before.observed_at:
         verdicts.rows.append(offer)  # an older observation fills history; it replaces nothing
         return known
     confirmed = held is not None and _confirms(offer, held)
-    if second_look and _is_large(offer, before) and not confirmed:
+    if by.second_look and _is_large(offer, before) and not confirmed:
         why = "waits for a second observation; until then the old price stays"
         return Known(before, _set_aside(offer, before, held, "waiting", why, verdicts))
     verdicts.rows.append(offer)
@@ -148,18 +160,22 @@ def _set_aside(
     return suspect
 
 
-def _implausible(
-    offer: Offer, before: Offer | None, bands: Mapping[tuple[str, ...], Band], now: datetime
-) -> str | None:
+def _is_overruled(offer: Offer, before: Offer, by: Yardstick) -> bool:
+    """Whether a third party speaks of a price that the seller himself gave lately."""
+    his_own = (before.source, before.provider) in by.own and (offer.source, offer.provider) not in by.own
+    return his_own and by.now - before.observed_at <= _OWN_WORD_HOLDS
+
+
+def _implausible(offer: Offer, before: Offer | None, by: Yardstick) -> str | None:
     """Why the offer cannot be right, or None."""
-    if offer.observed_at > now + _AHEAD:
+    if offer.observed_at > by.now + _AHEAD:
         return f"dated {offer.observed_at:%Y-%m-%d}, which is yet to come"
     if before is not None:
         return "ten times the last price or a tenth of it" if is_jump(before, offer) else None
     comparable, amount = _comparable(offer)
-    if comparable not in bands or amount is None:
+    if comparable not in by.bands or amount is None:
         return None
-    low, high = bands[comparable]
+    low, high = by.bands[comparable]
     if low <= amount * _TENFOLD and amount <= high * _TENFOLD:
         return None
     return f"{amount:f} where others cost {low:f} to {high:f}"

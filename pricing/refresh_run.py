@@ -39,6 +39,20 @@ class Brought:
     payload_sha256: str | None = None
     separate: bool = False
 
+    @property
+    def is_sellers_own(self) -> bool:
+        """Whether the source is the seller of what it speaks of."""
+        return self.result is not None and any(
+            offer.provider == self.provider for offer in self.result.offers
+        )
+
+    @property
+    def text(self) -> str:
+        """What happened, in a few words, for progress."""
+        if self.result is not None:
+            return f"answered, {len(self.result.offers)} offers"
+        return f"skipped: needs {self.needs}" if self.needs is not None else f"failed: {self.failure}"
+
 
 def ask_all(
     sources: Iterable[SourceInfo],

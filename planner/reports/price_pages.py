@@ -76,8 +76,8 @@ def _moves(moves: Sequence[Mapping[str, Any]], look: Look) -> str:
     if not moves:
         return ""
     # A step that was held back or made is news; the hundredth new price is not.
-    order = {"changed": 0, "waiting": 1, "quarantined": 2, "gone": 3, "new": 4}
-    ranked = sorted(moves, key=lambda move: order.get(move["what"], 5))
+    order = {"changed": 0, "waiting": 1, "quarantined": 2, "conflict": 3, "gone": 4, "new": 5}
+    ranked = sorted(moves, key=lambda move: order.get(move["what"], 6))
     shown = ranked[:MOST_MOVES]
     text = "\n" + listing(shown, _MOVE_COLUMNS, look, drop=("provider", "currency", "region"))
     if len(ranked) > len(shown):

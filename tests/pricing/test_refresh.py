@@ -287,3 +287,31 @@ def test_a_store_that_cannot_be_written_is_named_and_left_alone(tmp_path: Path) 
         object.__setattr__(store._place, "read_only", True)
         with pytest.raises(StoreUnusable, match="read but not written"):
             ask(store, MovableClock(), saying("aws", P4D))
+
+
+# --- two sources, one price
+
+
+def test_t14_where_a_catalogue_and_the_seller_disagree_the_seller_holds_and_it_is_told(
+    store: PriceStore,
+) -> None:
+    """g4-standard-6: 0.5596 in one list, 1.51825 in another; the number in its name counts vCPUs."""
+    g4 = replace(A2, item="g4-standard-6")
+    seller = replace(saying("gcp-catalog", replace(g4, amount=Decimal("1.51825"))), provider="gcp")
+    catalogue = saying("a-catalogue", replace(g4, amount=Decimal("0.5596")))
+    clock = MovableClock()
+    for _ in range(3):
+        report = refresh(store, [catalogue, seller], context(clock))
+        clock.forward(hours=25)
+    assert amounts(store) == [Decimal("1.51825")]
+    (conflict,) = [move for move in report.moves if move.what == "conflict"]
+    assert "gcp-catalog is the seller's own word" in conflict.text
+
+
+def test_a_catalogue_speaks_again_when_the_seller_has_not_for_a_week(store: PriceStore) -> None:
+    clock = MovableClock()
+    refresh(store, [replace(saying("gcp-catalog", A2), provider="gcp")], context(clock))
+    for days, expected in ((6, Decimal("3.673385")), (2, Decimal("3.50"))):
+        clock.forward(days=days)
+        ask(store, clock, saying("a-catalogue", replace(A2, amount=Decimal("3.50"))))
+        assert amounts(store) == [expected]
