@@ -21,7 +21,7 @@ BANDS = {"profile": 0.15, "replay": 0.12}
 # Dropouts from here on are priced as a coin.
 _COIN = 0.3
 LAUNCH, OTHER = "launch", "module calls"
-_DTYPES = {"fp32": "float32", "tf32": "float32", "fp16-amp": "float16", "bf16-amp": "bfloat16"}
+_DTYPES = {"fp32": "float32", "tf32": "tf32", "fp16-amp": "float16", "bf16-amp": "bfloat16"}
 _DTYPES |= {"fp16": "float16", "bf16": "bfloat16"}
 
 Shapes = tuple[tuple[int, ...], ...]
@@ -92,7 +92,9 @@ def price_step(
     notes = []
     kind = trace.variant.optimizer if optimizer is None else optimizer
     if kind != "none":
-        update = curves.optimizer_seconds(kind, mix_terms(gradient_sizes(trace)))
+        update = curves.optimizer_seconds(
+            kind, mix_terms(gradient_sizes(trace), untouched_elements(trace, batch))
+        )
         if update is None:
             notes.append(f'the profile has no optimizer "{kind}": its update is not counted')
         else:
@@ -119,6 +121,30 @@ def gradient_sizes(trace: StepTrace) -> list[int]:
     found = [storage.bytes.constant for storage in trace.storages if storage.category == "gradients"]
     item = trace.gradient_bytes / max(1, trace.trainable_parameters)
     return [round(size / item) for size in found]
+
+
+def untouched_elements(trace: StepTrace, batch: int) -> int:
+    """Elements of embedding tables whose rows no token of the step looks up: their gradient is zero.
+
+    A table tied to the output layer gets a whole gradient there: it has more gradients written than kept.
+    """
+    found = 0
+    for row in trace.ops:
+        if row.op != "embedding_dense_backward":
+            continue
+        table = row.bytes_written.constant / row.count
+        kept = sum(1 for s in trace.storages if s.category == "gradients" and s.bytes.constant == table)
+        written = sum(
+            other.count
+            for other in trace.ops
+            if other.phase == "backward"
+            and other.op in (*PRODUCT_OPS, "embedding_dense_backward")
+            and other.bytes_written.constant == table * other.count
+        )
+        if written <= kept:
+            touched = row.bytes_read.at(batch) / row.count  # gradient rows, and their ids
+            found += row.count * max(0, round((table - touched) / 4))
+    return found
 
 
 def _row_price(

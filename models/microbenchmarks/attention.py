@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from .operands import torch_name
 from .registry import Call, Case, Operands, Target, Work, suite
 
 # (batch, heads, sequence, head size)
@@ -28,7 +29,7 @@ def attention_case(
     """FLOPs and bytes by the tracer's rule: the full square, also where causal."""
     shape = (batch, heads, sequence, head)
     pairs = batch * heads * sequence * sequence
-    tensor_bytes = batch * heads * sequence * head * (4 if dtype == "float32" else 2)
+    tensor_bytes = batch * heads * sequence * head * (4 if torch_name(dtype) == "float32" else 2)
 
     def make(take: Operands) -> Call:
         import torch

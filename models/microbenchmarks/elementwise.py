@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
+from .operands import torch_name
 from .registry import Call, Case, Operands, Target, suite
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def _own(take: Operands, elements: int) -> Tensor:
     """A tensor that may be written: not the pool, which others read."""
     import torch
 
-    return torch.ones(elements, device=take.device, dtype=getattr(torch, take.dtype))
+    return torch.ones(elements, device=take.device, dtype=getattr(torch, torch_name(take.dtype)))
 
 
 def _add_in_place(take: Operands, elements: int) -> Call:

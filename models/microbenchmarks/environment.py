@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import platform
 import shutil
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +93,24 @@ def nvidia_smi(*fields: str) -> dict[str, str]:
         return {}
     values = [value.strip() for value in done.stdout.strip().split(",")]
     return dict(zip((field.replace(".", "_") for field in fields), values, strict=False))
+
+
+@contextlib.contextmanager
+def tf32(allowed: bool) -> Iterator[None]:
+    """Let products and convolutions of float32 run in TF32 or not, for the length of the block.
+
+    Torch's own default is half and half: products in true fp32, convolutions in TF32.
+    """
+    import torch
+
+    before = torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32
+    torch.set_float32_matmul_precision("high" if allowed else "highest")
+    torch.backends.cudnn.allow_tf32 = allowed
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before[0])
+        torch.backends.cudnn.allow_tf32 = before[1]
 
 
 def load_average() -> float | None:

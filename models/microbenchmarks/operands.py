@@ -18,6 +18,15 @@ POOL_BYTES = {"cpu": 192 * 2**20, "cuda": 2**30}
 _ALIGN = 256
 
 
+def torch_name(dtype: str) -> str:
+    """The torch type behind a case's: TF32 is a way to multiply float32, not a type of its own.
+
+    >>> torch_name("tf32")
+    'float32'
+    """
+    return "float32" if dtype == "tf32" else dtype
+
+
 class PoolOperands:
     """Tensors on a device. A take that would run past the pool begins again at its start."""
 
@@ -33,7 +42,7 @@ class PoolOperands:
         """Contiguous, uninitialised by nothing: normal numbers of variance one."""
         import torch
 
-        kind: torch.dtype = getattr(torch, dtype or self.dtype)
+        kind: torch.dtype = getattr(torch, torch_name(dtype or self.dtype))
         elements = prod(shape)
         pool = self.pool if kind is torch.float32 else _as_type(self.pool, kind)
         if elements > pool.numel():
@@ -69,7 +78,8 @@ class MetaOperands:
     def floats(self, *shape: int, dtype: str | None = None) -> Tensor:
         import torch
 
-        return torch.empty(shape, dtype=getattr(torch, dtype or self.dtype), device="meta")
+        kind: torch.dtype = getattr(torch, torch_name(dtype or self.dtype))
+        return torch.empty(shape, dtype=kind, device="meta")
 
     def integers(self, *shape: int, below: int) -> Tensor:
         import torch

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from .operands import torch_name
 from .registry import Call, Case, Operands, Target, Work, suite
 
 # (time steps, batch, width, layers)
-STACKS = ((12, 4, 480, 1), (28, 6, 640, 1), (24, 12, 896, 1), (16, 3, 1280, 2), (12, 5, 1408, 1))
+STACKS = ((12, 4, 480, 1), (28, 6, 640, 1), (24, 12, 896, 1), (12, 5, 1408, 1), (10, 4, 1664, 1))
 _GATES = 4
 _KEPT = 6  # floats a hidden unit keeps for backward: the gates, the cell and the hidden state
 
@@ -26,7 +27,7 @@ def lstm_case(time: int, batch: int, width: int, layers: int, dtype: str, *, bac
     def make(take: Operands) -> Call:
         import torch
 
-        kind = getattr(torch, dtype)
+        kind = getattr(torch, torch_name(dtype))
         lstm = torch.nn.LSTM(width, width, layers, batch_first=True).to(take.device, kind)
         x = take.floats(batch, time, width).detach().requires_grad_()
         if not backward:
@@ -43,7 +44,7 @@ def lstm_case(time: int, batch: int, width: int, layers: int, dtype: str, *, bac
         return lambda: torch.autograd.grad(out, wanted, gradient, retain_graph=True)
 
     weights = layers * 2 * _GATES * width * width
-    item = 4 if dtype == "float32" else 2
+    item = 4 if torch_name(dtype) == "float32" else 2
     flops = 2.0 * time * batch * weights * (2 if backward else 1)
     activations = time * batch * width * (2 + layers * _KEPT) * item
     name = "lstm_backward" if backward else "lstm"

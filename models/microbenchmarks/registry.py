@@ -72,7 +72,8 @@ class Case:
 class Target:
     """What the cases are made for. scale: how much larger than on one CPU thread the work should be.
 
-    dtypes: those that matmul-like suites run in. count: devices of this kind.
+    dtypes: those that matmul-like suites run in; "tf32" is float32 with TF32
+        allowed. count: devices of this kind.
     """
 
     kind: str

@@ -168,7 +168,7 @@ def device_visitor(kind: str) -> Visitor:
 
     def visitor(case: Case) -> timing.Visit:
         operands = pool.of(case.dtype)
-        with torch.no_grad():
+        with torch.no_grad(), environment.tf32(case.dtype == "tf32"):
             return timing.visit(case, timing.clock_for(kind, case), operands)
 
     return visitor
@@ -180,10 +180,10 @@ def target_of(kind: str, tiny: bool = False) -> Target:
 
     if kind == "cpu":
         return Target("cpu", tiny=tiny)
-    half = (
-        ("float16", "bfloat16") if torch.cuda.is_bf16_supported(including_emulation=False) else ("float16",)
-    )
-    return Target("cuda", ("float32", *half), scale=16, count=torch.cuda.device_count(), tiny=tiny)
+    # bf16 before Ampere is emulated, and TF32 is not there: nothing to plan with, nothing to measure.
+    native = torch.cuda.is_bf16_supported(including_emulation=False)
+    dtypes = ("float32", "tf32", "bfloat16") if native else ("float32", "float16")
+    return Target("cuda", dtypes, scale=16, count=torch.cuda.device_count(), tiny=tiny)
 
 
 def calibrate(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ..tracing.step_trace import AttentionKernel, PrecisionPolicy, StepTrace, TraceVariant
 from ..workloads import building
 from ..workloads.records import Workload
+from . import environment
 from .timing import Stats, stats_of
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ def trace_for_cpu(case: StepCase) -> StepTrace:
 
 
 def trace_for_card(case: StepCase) -> StepTrace:
-    """The step's ops as a card runs them, at exactly its batch, without the optimizer."""
+    """The step's ops as a card runs them, at exactly its batch, its optimizer included."""
     from ..tracing.tracer import trace_task
 
     task = building.task(case.workload, case.size)
@@ -88,7 +89,7 @@ def trace_for_card(case: StepCase) -> StepTrace:
     kernel: AttentionKernel = "flash" if policy == "amp" else "efficient"
     kernels: dict[str, AttentionKernel] = {"none": "none", "eager": "math", "fused": kernel}
     attention = kernels[case.workload.builder.attention]
-    variant = TraceVariant(policy, attention, case.checkpointing, "none", task.size)
+    variant = TraceVariant(policy, attention, case.checkpointing, case.optimizer, task.size)
     batches = (2 * case.batch, case.batch) if case.batch > 1 else (2, 4)
     return trace_task(task, variant, batches)
 
@@ -167,16 +168,18 @@ def measure_step(case: StepCase, device: str, *, repeats: int, seconds: float) -
     from .timing import CpuClock, CudaClock
 
     clock = CpuClock() if device == "cpu" else CudaClock()
-    step = build_step(case, device)
-    step()
-    if device == "cuda":
+    before = torch.cuda.memory_allocated() if device == "cuda" else 0
+    with environment.tf32(case.precision != "fp32"):
+        step = build_step(case, device)
         step()
-        torch.cuda.reset_peak_memory_stats()
-    end = time.monotonic() + seconds
-    spent: list[float] = []
-    while len(spent) < repeats and (len(spent) < 2 or time.monotonic() < end):
-        spent.append(clock.seconds([step], 1))
-    peak = torch.cuda.max_memory_allocated() if device == "cuda" else None
+        if device == "cuda":
+            step()  # the first one chose kernels and made optimizer state
+            torch.cuda.reset_peak_memory_stats()
+        end = time.monotonic() + seconds
+        spent: list[float] = []
+        while len(spent) < repeats and (len(spent) < 2 or time.monotonic() < end):
+            spent.append(clock.seconds([step], 1))
+    peak = torch.cuda.max_memory_allocated() - before if device == "cuda" else None
     del step
     gc.collect()
     return MeasuredStep(stats_of(spent), peak)

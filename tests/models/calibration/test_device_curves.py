@@ -147,12 +147,12 @@ def test_an_optimizer_is_fitted_in_tensors_and_elements_and_an_unknown_one_is_no
             1e-5 * tensors + 4e-9 * elements + 2e-9 * large,
             tensors=tensors,
             elements=elements,
-            large_elements=large,
+            untouched_elements=large,
         )
         for tensors, elements, large in mixes
     ]
     found = curves.Curves(curves.fit(points))
-    terms = {"tensors": 40.0, "elements": 2e7, "large_elements": 1e7}
+    terms = {"tensors": 40.0, "elements": 2e7, "untouched_elements": 1e7}
     assert found.optimizer_seconds("adamw-loop", terms) == pytest.approx(4e-4 + 0.08 + 0.02, rel=1e-5)
     assert found.optimizer_seconds("lion-loop", terms) is None
 
@@ -174,6 +174,10 @@ def test_convolutions_count_their_output_from_either_side() -> None:
     assert forward[2:] == backward[2:] == [1600.0, 3200.0, 1152.0, 200 * 72.0]
 
 
-def test_a_recurrent_stack_streams_its_weights_at_each_time_step() -> None:
-    terms = curves.terms_of("lstm", "rnn", ((12, 4, 480), (1, 4, 480)), 8e6, 1.0, 2.0)
-    assert terms == [1.0, 8e6, 3.0, 2e6]
+def test_a_recurrent_stack_streams_what_its_cache_cannot_hold_at_each_time_step() -> None:
+    def terms(hidden: int) -> list[float]:
+        flops = 2.0 * 12 * 4 * 8 * hidden**2
+        return curves.terms_of("lstm", "rnn", ((12, 4, hidden), (1, 4, hidden)), flops, 1.0, 2.0)
+
+    assert terms(480)[-1] == 0
+    assert terms(2048)[-1] == 12 * (16 * 2048**2 - curves.RECURRENT_CACHE_BYTES)

@@ -43,7 +43,7 @@ def make_profile(kind: str = "cpu") -> DeviceProfile:
         *(
             timed(
                 f"o{elements}", "adamw-loop", "optimizer", 1e-9 * elements, layout="adamw-loop",
-                extra={"tensors": 4.0, "elements": elements, "large_elements": 0.0},
+                extra={"tensors": 4.0, "elements": elements, "untouched_elements": 0.0},
             )
             for elements in (1e5, 1e6)
         ),
