@@ -78,6 +78,13 @@ profiles: $(VENV)/.installed-dev  ## Trace what was published and fit speeds to 
 accuracy: $(VENV)/.installed-dev  ## Write README's table of predicted against published runs
 	$(BIN)/python tools/accuracy_tables.py README.md
 
+.PHONY: accuracy-cpu accuracy-cuda
+accuracy-cpu: $(VENV)/.installed-dev  ## Calibrate this machine, predict eight training steps, then run them (minutes)
+	$(BIN)/python -m planner.models.microbenchmarks.accuracy_cpu
+
+accuracy-cuda: $(VENV)/.installed-dev  ## The same on a CUDA card, with memory peaks: accuracy_cuda.json (8 minutes)
+	$(BIN)/python -m planner.models.microbenchmarks.accuracy_cuda -o accuracy_cuda.json
+
 readme: $(VENV)/.installed-dev  ## Run every command README shows and write its output again
 	$(BIN)/python tools/readme.py README.md
 
