@@ -14,11 +14,7 @@ from .errors import StoreUnusable
 from .offer import FIELDS, Offer, format_time
 from .schema import HEAD, VERSION_TABLE
 
-_INSERT = text(
-    f"INSERT INTO observations (observation_id, price_id, {', '.join(FIELDS)}) "
-    f"VALUES (:observation_id, :price_id, {', '.join(':' + name for name in FIELDS)}) "
-    "ON CONFLICT (observation_id) DO NOTHING"
-)
+_COLUMNS = ("observation_id", "price_id", *FIELDS)
 # Enough that the cost of a statement does not show, few enough that a million rows need no gigabyte.
 _ROWS_A_STATEMENT = 10_000
 # Any constant: two processes that make the same PostgreSQL store take turns by it.
@@ -46,17 +42,16 @@ def insert(connection: Connection, offers: Iterable[Offer]) -> int:
     """Append observations; returns how many were not there yet."""
     added = 0
     rest = iter(offers)
-    while batch := [_row(offer) for offer in islice(rest, _ROWS_A_STATEMENT)]:
+    # The driver's own placeholders: named ones cost a dictionary a row, a fifth of the whole.
+    slot = "?" if connection.dialect.name == "sqlite" else "%s"
+    statement = (
+        f"INSERT INTO observations ({', '.join(_COLUMNS)}) VALUES ({', '.join([slot] * len(_COLUMNS))}) "
+        "ON CONFLICT (observation_id) DO NOTHING"
+    )
+    while batch := [offer.to_row() for offer in islice(rest, _ROWS_A_STATEMENT)]:
         # The drivers add up the rows that were not there. Counting the table costs seconds when it is long.
-        added += connection.execute(_INSERT, batch).rowcount
+        added += connection.exec_driver_sql(statement, batch).rowcount
     return added
-
-
-def _row(offer: Offer) -> dict[str, object]:
-    row: dict[str, object] = dict(zip(FIELDS, offer.to_record(), strict=True))
-    row["observation_id"] = offer.observation_id
-    row["price_id"] = offer.price_id
-    return row
 
 
 def prepare(connection: Connection, where: Place) -> None:

@@ -161,3 +161,8 @@ def test_components_keep_their_decimals() -> None:
     assert Offer.from_record(offer(components=(part,)).to_record()).components == (part,)
     with pytest.raises(BadOffer, match=r'components "\{" does not read'):
         Offer.from_row({"components": "{"})
+
+
+@given(offers())
+def test_a_row_holds_the_hashes_and_the_record(offer: Offer) -> None:
+    assert offer.to_row() == (offer.observation_id, offer.price_id, *offer.to_record())
