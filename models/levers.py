@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from .errors import ModelsError, TraceUnavailable
 from .precision import policy_of
+from .tracing.adapter_spec import USUAL_ADAPTER
 from .tracing.step_trace import TraceVariant
 from .tracing.summary import StepSummary
 from .vram import MemoryEstimate, estimate_memory, max_micro_batch
@@ -30,13 +31,15 @@ _FUSED = {
     "adam-foreach": "adam-fused",
 }
 _SHARDS = (2, 4, 8)
+_SMALLER, _SHARDED = "smaller micro-batch", "fully sharded data parallel"
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
     """How a step is run; what levers change.
 
-    size: tokens or pixels, None for the workload's own. micro_batch x accumulation is kept by every lever.
+    size: tokens or pixels, None for the workload's own. adapter: what is trained instead of all weights, as
+    AdapterSpec.key writes it. micro_batch x accumulation is kept by every lever.
     """
 
     precision: str
@@ -47,6 +50,7 @@ class Setting:
     gpu_count: int = 1
     strategy: str = "ddp"
     size: int | None = None
+    adapter: str = ""
 
     def variant(self, gpu: Gpu) -> TraceVariant:
         """What must be traced for this setting on `gpu`."""
@@ -56,6 +60,7 @@ class Setting:
             activation_checkpointing=self.activation_checkpointing,
             optimizer=self.optimizer,
             size=self.size,
+            adapter=self.adapter,
         )
 
 
@@ -90,6 +95,7 @@ class Lever:
             "optimizer": self.setting.optimizer,
             "gpu_count": self.setting.gpu_count,
             "strategy": self.setting.strategy,
+            "adapter": self.setting.adapter,
         }
 
 
@@ -137,29 +143,35 @@ def levers(summary_of: SummaryOf, gpu: Gpu, setting: Setting) -> tuple[Lever, ..
     """
     before = estimate(summary_of, gpu, setting).process_bytes.p95
     found = []
-    for name, change in _CHANGES.items():
+    for name, change in (*_CHANGES.items(), *_ADAPTERS.items()):
         lever = _pulled(summary_of, gpu, setting, (name,), change(summary_of, gpu, setting), before)
         if lever is not None and lever.saved_bytes > 0:
             found.append(lever)
     return tuple(sorted(found, key=lambda lever: (not lever.fits, -lever.saved_bytes)))
 
 
-def smallest_combination(summary_of: SummaryOf, gpu: Gpu, setting: Setting) -> Lever | None:
+def smallest_combination(
+    summary_of: SummaryOf, gpu: Gpu, setting: Setting, *, same_gpus: bool = False
+) -> Lever | None:
     """The fewest changes that fit together, the gentlest first; None where it fits already or nothing helps.
 
     Gentle to harsh: fused optimizer, mixed precision, smaller micro-batch, checkpointing, sharding.
+    same_gpus: instead of sharding over more of them, train adapters only, then with a packed base.
     """
+    changes = {name: change for name, change in _CHANGES.items() if not (same_gpus and name == _SHARDED)}
+    if same_gpus:
+        changes.update(_ADAPTERS)
     now = estimate(summary_of, gpu, setting)
     if now.fits == "yes":
         return None
     before = now.process_bytes.p95
-    for count in range(1, len(_CHANGES) + 1):
-        for names in combinations(_CHANGES, count):
+    for count in range(1, len(changes) + 1):
+        for names in combinations(changes, count):
             # The micro-batch is chosen last: it takes what room the others leave.
-            ordered = sorted(names, key=lambda name: name == "smaller micro-batch")
+            ordered = sorted(names, key=lambda name: name == _SMALLER)
             changed: Setting | None = setting
             for name in ordered:
-                changed = changed and _CHANGES[name](summary_of, gpu, changed)
+                changed = changed and changes[name](summary_of, gpu, changed)
             lever = _pulled(summary_of, gpu, setting, names, changed, before)
             if lever is not None and lever.fits:
                 return lever
@@ -244,11 +256,23 @@ def _fully_sharded(summary_of: SummaryOf, gpu: Gpu, setting: Setting) -> Setting
     return options[-1]
 
 
+def _adapters(packed: str) -> _Change:
+    def change(_: SummaryOf, gpu: Gpu, setting: Setting) -> Setting | None:
+        return None if setting.adapter else replace(setting, adapter=USUAL_ADAPTER + packed)
+
+    return change
+
+
 _Change = Callable[[SummaryOf, "Gpu", Setting], "Setting | None"]
 _CHANGES: Mapping[str, _Change] = {
     "fused optimizer": _fused_optimizer,
     "mixed precision": _mixed_precision,
-    "smaller micro-batch": _smaller_micro_batch,
+    _SMALLER: _smaller_micro_batch,
     "activation checkpointing": _checkpointing,
-    "fully sharded data parallel": _fully_sharded,
+    _SHARDED: _fully_sharded,
+}
+# They train less than was asked for, so they are offered beside the rest and never as the only way.
+_ADAPTERS: Mapping[str, _Change] = {
+    "LoRA (adapters only)": _adapters(""),
+    "QLoRA (adapters on a 4-bit base)": _adapters("-nf4-dq"),
 }

@@ -29,6 +29,7 @@ _CHANGEABLE = (
     "optimizer",
     "gpu_count",
     "strategy",
+    "adapter",
 )
 
 
@@ -164,10 +165,6 @@ def _levers(
 ) -> tuple[Mapping[str, Any], ...]:
     """Each change that would lower the peak, and the fewest that fit together, with their price in time."""
     from .models import levers
-    from .models.workloads.zoo import summary
-
-    def summary_of(variant: Any) -> Any:
-        return summary(workload, variant)
 
     start = levers.Setting(
         precision=setting.precision,
@@ -179,10 +176,13 @@ def _levers(
         strategy=setting.strategy,
         size=size,
     )
+    summary_of = levers.summaries_of(workload, card, start)  # what ships, where it does: no tracing
     found = list(levers.levers(summary_of, card, start))
-    together = levers.smallest_combination(summary_of, card, start)
-    if together is not None and len(together.names) > 1:
-        found.insert(0, together)
+    for same_gpus in (True, False):
+        together = levers.smallest_combination(summary_of, card, start, same_gpus=same_gpus)
+        known = {lever.names for lever in found}
+        if together is not None and together.names not in known:
+            found.insert(0, together)
     before = _seconds_per_sample(workload, card, start)
     return tuple(_lever(workload, card, lever, start, before) for lever in found)
 
@@ -208,7 +208,9 @@ def _lever(
 
 
 def _seconds_per_sample(workload: Workload, card: Gpu, setting: memory_levers.Setting) -> float | None:
-    """GPU-seconds of one sample; None where no speed can be told."""
+    """GPU-seconds of one sample; None where no speed can be told, as for adapters."""
+    if setting.adapter:
+        return None
     asked = Setting(
         precision=setting.precision,
         micro_batch=setting.micro_batch,

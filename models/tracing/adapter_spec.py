@@ -19,6 +19,9 @@ DTYPES = ("fp32", "bf16")
 BLOCK = 64
 SECOND_BLOCK = 256
 
+# What levers offer: rank 16 on queries and values, adapters in fp32 as PEFT makes them.
+USUAL_ADAPTER = "lora-r16-q_proj+v_proj-fp32"
+
 _FORM = re.compile(
     r"lora-r(?P<rank>\d+)-(?P<targets>[A-Za-z0-9_.]+(\+[A-Za-z0-9_.]+)*)-(?P<dtype>fp32|bf16)"
     r"(-(?P<quantisation>nf4-dq|nf4|int8))?"

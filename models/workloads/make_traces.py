@@ -15,6 +15,7 @@ from pathlib import Path
 
 from ..tracing import step_trace
 from ..tracing import summary as summaries
+from ..tracing.adapter_spec import USUAL_ADAPTER
 from ..tracing.step_trace import AttentionKernel, PrecisionPolicy, TraceVariant
 from . import cache, store, zoo
 from .records import Workload
@@ -25,6 +26,9 @@ _LARGEST_FP32_PARAMETERS = 3_500_000_000
 _SMALLEST_HALF_PARAMETERS = 1_000_000_000
 # Whole traces of the largest models are 30 to 75 kB each; two of them ship, and all summaries.
 _ALL_TRACES_PARAMETERS = 3_500_000_000
+
+# Decoders whose attention has the q_proj and v_proj that adapters go to, all weights in nn.Linear.
+_SPLIT_ATTENTION = ("LlamaConfig", "MistralConfig", "Qwen2Config")
 
 _KERNELS: dict[PrecisionPolicy, tuple[AttentionKernel, ...]] = {
     "fp32": ("efficient",),
@@ -47,7 +51,24 @@ def variants_of(workload: Workload) -> tuple[TraceVariant, ...]:
         for kernel in _KERNELS[policy]
         for checkpointing in (False, True)
     }
-    return tuple(found)
+    return (*found, *_adapted(workload))
+
+
+def _adapted(workload: Workload) -> Iterator[TraceVariant]:
+    """LoRA and QLoRA of models too large to train whole on one card, as levers offer them."""
+    if workload.parameters < _ALL_TRACES_PARAMETERS or workload.builder.config_class not in _SPLIT_ATTENTION:
+        return
+    assert workload.reference is not None
+    for packed in ("", "-nf4-dq"):
+        for checkpointing in (False, True):
+            yield TraceVariant(
+                "half",
+                "flash",
+                checkpointing,
+                workload.reference.optimizer,
+                workload.default_size,
+                USUAL_ADAPTER + packed,
+            )
 
 
 def _policies(workload: Workload) -> Iterator[PrecisionPolicy]:
@@ -60,7 +81,7 @@ def _policies(workload: Workload) -> Iterator[PrecisionPolicy]:
 
 def ships_whole(workload: Workload, variant: TraceVariant) -> bool:
     """Whether the trace ships, beside the summary that always does."""
-    if variant.size != workload.default_size:
+    if variant.size != workload.default_size or variant.adapter:
         return False
     if workload.parameters <= _ALL_TRACES_PARAMETERS:
         return True

@@ -147,3 +147,40 @@ def test_levers_of_a_shipped_workload_trace_nothing(monkeypatch: pytest.MonkeyPa
     assert together is not None
     assert "fully sharded data parallel" in together.names
     assert together.fits
+
+
+def _llama_like(hand_made_summary: Make) -> Callable[[TraceVariant], StepSummary]:
+    """States of 50 GiB whole, 13 GiB frozen, 4 GiB frozen and packed; 1 GiB a sample."""
+
+    def summary_of(variant: TraceVariant) -> StepSummary:
+        states = 50 * GIB if not variant.adapter else 4 * GIB if "nf4" in variant.adapter else 13 * GIB
+        return hand_made_summary(states_bytes=states, bytes_per_sample=GIB, variant=variant)
+
+    return summary_of
+
+
+def test_adapters_are_levers_and_a_packed_base_saves_most(hand_made_summary: Make) -> None:
+    setting = Setting("bf16", micro_batch=4, optimizer="adamw-fused")
+    found = {
+        lever.names[0]: lever for lever in levers(_llama_like(hand_made_summary), TrainingCard(), setting)
+    }
+    lora, qlora = (next(lever for name, lever in found.items() if name.startswith(kind)) for kind in KINDS)
+    assert lora.fits
+    assert qlora.saved_bytes > lora.saved_bytes > 30 * GIB
+    assert qlora.to_json()["adapter"] == "lora-r16-q_proj+v_proj-fp32-nf4-dq"
+
+
+def test_on_the_same_gpus_the_combination_trains_adapters_and_does_not_shard(
+    hand_made_summary: Make,
+) -> None:
+    setting = Setting("bf16", micro_batch=16, optimizer="adamw-fused")
+    summary_of = _llama_like(hand_made_summary)
+    whole = smallest_combination(summary_of, TrainingCard(), setting)
+    assert whole is None or not whole.setting.adapter
+    alone = smallest_combination(summary_of, TrainingCard(), setting, same_gpus=True)
+    assert alone is not None
+    assert alone.setting.gpu_count == 1
+    assert alone.setting.adapter
+
+
+KINDS = ("LoRA", "QLoRA")
