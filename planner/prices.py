@@ -29,10 +29,11 @@ _MOVES = ("new", "changed", "waiting", "quarantined", "conflict", "gone")
 
 @dataclass(frozen=True, slots=True)
 class Refreshed:
-    """What a refresh did, as scripts read it."""
+    """What a refresh did, as scripts read it. warnings: about the store itself (say, in memory only)."""
 
     report: RefreshReport
     where: str
+    warnings: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -43,6 +44,7 @@ class Refreshed:
             "ended_at": moment(self.report.ended),
             "rows_added": self.report.added,
             "exit_code": self.report.exit_code,
+            "warnings": list(self.warnings),
             "sources": [self._source(each) for each in self.report.sources],
             "moves": [_move(each.source, move) for each in self.report.sources for move in each.moves],
         }
@@ -93,7 +95,7 @@ def refresh_prices(
     asking = replace(asking, regions=tuple(regions), deadline_seconds=deadline_seconds)
     with _opened() as store:
         report = refresh(store, chosen, asking, total_seconds=deadline_seconds, progress=progress)
-        return Refreshed(report, store.where)
+        return Refreshed(report, store.where, store.warnings)
 
 
 def settings_file() -> Path:

@@ -122,12 +122,12 @@ class Offer:
     @property
     def price_id(self) -> str:
         """Hash of the key fields: the same for every observation of one price."""
-        return _digest([_canonical(getattr(self, name)) for name in KEY_FIELDS])
+        return _digest(_key_of(self))
 
     @property
     def observation_id(self) -> str:
         """Hash of all that was observed; reading the same thing again later does not change it."""
-        return _digest([_canonical(getattr(self, name)) for name in FIELDS if name != "fetched_at"])
+        return str(self.to_row()[0])
 
     @property
     def amount_per_gpu(self) -> Decimal | None:
@@ -149,7 +149,11 @@ class Offer:
 
     def to_record(self) -> tuple[str | int | None, ...]:
         """All fields as text and integers, in the order of FIELDS. `from_record` is the inverse."""
-        return tuple(_WRITE[name](getattr(self, name)) for name in FIELDS)
+        values: list[Any] = list(_all_of(self))
+        for index, write in _RECORD_WRITERS:
+            if values[index] is not None:
+                values[index] = write(values[index])
+        return tuple(values)
 
     def to_row(self) -> tuple[str | int | None, ...]:
         """observation_id, price_id and the record, in one pass: what is stored, of a million offers too."""
@@ -158,9 +162,12 @@ class Offer:
         for index in _DECIMAL_INDEXES:
             if plain[index] is not None:
                 plain[index] = _shortest(plain[index])
-        plain[_COMPONENTS_INDEX] = _canonical(self.components)
+        plain[_COMPONENTS_INDEX] = [
+            [part.sku, _shortest(f"{part.quantity:f}"), part.unit, _shortest(f"{part.amount:f}")]
+            for part in self.components
+        ]
         observed = plain[:_FETCHED_INDEX] + plain[_FETCHED_INDEX + 1 :]
-        return (_digest(observed), _digest([plain[index] for index in _KEY_INDEXES]), *record)
+        return (_digest(observed), self.price_id, *record)
 
     @classmethod
     def from_record(cls, record: Sequence[str | int | None]) -> Offer:
@@ -219,7 +226,6 @@ _TEXTS = tuple(
     if name not in {*_DECIMALS, *_INTEGERS, *_TIMES, *_CHOICES, "components", "currency"}
 )
 _DECIMAL_INDEXES = tuple(FIELDS.index(name) for name in _DECIMALS)
-_KEY_INDEXES = tuple(FIELDS.index(name) for name in KEY_FIELDS)
 _COMPONENTS_INDEX, _FETCHED_INDEX = FIELDS.index("components"), FIELDS.index("fetched_at")
 _UTC_OFFSET = timedelta(0)
 # One call for several fields: a plan reads hundreds of offers, and each is checked.
@@ -228,6 +234,10 @@ _decimals_of = attrgetter(*_DECIMALS)
 _times_of = attrgetter(*_TIMES)
 _integers_of = attrgetter(*_INTEGERS)
 _texts_of = attrgetter(*_TEXTS)
+_all_of = attrgetter(*FIELDS)
+_key_of = attrgetter(*KEY_FIELDS)
+# One encoder for all: json.dumps makes a new one at each call with options.
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 # --- checking
@@ -361,6 +371,8 @@ def _parse_components(name: str, text: str | int) -> tuple[Component, ...]:
 
 
 def _write_components(parts: tuple[Component, ...]) -> str:
+    if not parts:
+        return "[]"
     return json.dumps([[part.sku, f"{part.quantity:f}", part.unit, f"{part.amount:f}"] for part in parts])
 
 
@@ -372,21 +384,11 @@ _READ: dict[str, Any] = {
 }
 _RECORD_READERS = tuple((FIELDS.index(name), name, read) for name, read in _READ.items())
 _WRITE: dict[str, Any] = {
-    **dict.fromkeys(FIELDS, lambda value: value),
-    **dict.fromkeys(_DECIMALS, lambda value: None if value is None else format(value, "f")),
-    **dict.fromkeys(_TIMES, lambda value: None if value is None else format_time(value)),
+    **dict.fromkeys(_DECIMALS, lambda value: format(value, "f")),
+    **dict.fromkeys(_TIMES, format_time),
     "components": _write_components,
 }
-
-
-def _canonical(value: object) -> object:
-    if isinstance(value, Decimal):
-        return _shortest(format(value, "f"))
-    if isinstance(value, datetime):
-        return format_time(value)
-    if isinstance(value, tuple):
-        return [_canonical(part) for part in value]
-    return value
+_RECORD_WRITERS = tuple((FIELDS.index(name), write) for name, write in _WRITE.items())
 
 
 def _shortest(text: str) -> str:
@@ -395,5 +397,4 @@ def _shortest(text: str) -> str:
 
 
 def _digest(values: Sequence[object]) -> str:
-    text = json.dumps(values, ensure_ascii=False, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()[:32]
+    return hashlib.sha256(_encode(values).encode()).hexdigest()[:32]

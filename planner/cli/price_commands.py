@@ -64,6 +64,8 @@ def refresh(
     except RefreshRunning as running:
         print(running, file=sys.stderr)
         return _nothing_done(str(running))
+    for warning in done.warnings:
+        print(f"warning: {warning}", file=sys.stderr)
     document = done.to_json()
     sources = [{**each, "warnings": "; ".join(each["warnings"])} for each in document["sources"]]
     return Answer(
