@@ -27,7 +27,10 @@ class BadAssumptions(PlannerError):
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One assumption. low and high: its 10 % and 90 % points; equal to value where it is taken as certain."""
+    """One assumption. low and high: its 10 % and 90 % points; equal to value where it is taken as certain.
+
+    least, most: what a user may put in its place; beyond them it is a slip or divides by nothing.
+    """
 
     key: str
     value: Decimal
@@ -36,6 +39,8 @@ class Figure:
     unit: str
     source: str
     note: str
+    least: Decimal
+    most: Decimal
 
     def as_assumption(self) -> Assumption:
         note = f": {self.note}" if self.note else ""
@@ -73,8 +78,10 @@ def assumptions(changed: Mapping[str, Decimal] | None = None) -> Assumptions:
             near = nearest_names(key, table)
             hint = f'Did you mean "{near[0]}"?' if near else f"Known: {', '.join(table)}"
             raise UsageError(f'assume: no assumption "{key}". {hint}', "assume")
-        if value < 0:
-            raise UsageError(f"assume: {key} = {value:f} is negative", "assume")
+        least, most = table[key].least, table[key].most
+        if not least <= value <= most:
+            told = f"assume: {key} = {value:f} must lie between {least:f} and {most:f} {table[key].unit}"
+            raise UsageError(told, "assume")
         table[key] = replace(
             table[key], value=value, low=value, high=value, source="given by the user", note=""
         )
@@ -88,7 +95,7 @@ def _shipped() -> Mapping[str, Figure]:
 
 
 def _figure(key: str, row: Mapping[str, Any]) -> Figure:
-    for needed in ("value", "unit", "source", "checked"):
+    for needed in ("value", "least", "most", "unit", "source", "checked"):
         if needed not in row:
             raise BadAssumptions(f"{_WHERE}: {key} has no {needed}")
     if row["source"] == "assumption" and not row.get("note"):
@@ -102,4 +109,6 @@ def _figure(key: str, row: Mapping[str, Any]) -> Figure:
         unit=row["unit"],
         source=row["source"],
         note=row.get("note", ""),
+        least=Decimal(str(row["least"])),
+        most=Decimal(str(row["most"])),
     )

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
 from datetime import UTC, date, datetime, time, timedelta
-from decimal import Decimal, InvalidOperation
+from decimal import Context, Decimal, InvalidOperation
 from typing import Any
 
 from .errors import UsageError
@@ -23,11 +23,18 @@ _MONTHS = re.compile(r"^\s*(\d+)\s*(m|mo|months?|y|years?)?\s*$")
 _PAIR = re.compile(r"^\s*([A-Za-z_]\w*)\s*=\s*(\S+)\s*$")
 # A run longer than ten years or a price past a thousand billion is a slip of the keyboard.
 _LONGEST_HOURS = Decimal(87_600)
+# Exact sums hold numbers of so many places (money.py); binary fractions come with 17 or 18.
+_PLACES = 18
+_STEP = Decimal(1).scaleb(-_PLACES)
+_LARGEST = Decimal(10) ** 20
 _DEAREST = Decimal(10) ** 12
 
 
 def number(value: Any) -> Decimal:
-    """A finite decimal out of text or a number. Raises ValueError saying what was wrong."""
+    """A finite decimal out of text or a number, rounded to 18 decimals. Raises ValueError that says why.
+
+    Its size is looked at before anything is done with it: 1e999999999 printed in full is a gigabyte.
+    """
     if isinstance(value, bool) or not isinstance(value, str | int | float | Decimal):
         raise ValueError("must be a number")
     try:
@@ -36,7 +43,14 @@ def number(value: Any) -> Decimal:
         raise ValueError("must be a number") from error
     if not found.is_finite():
         raise ValueError("must be a finite number")
-    return found
+    if found.copy_abs() >= _LARGEST:
+        raise ValueError("is far too large")
+    return found if found == found.to_integral_value() else _rounded(found)
+
+
+def _rounded(value: Decimal) -> Decimal:
+    places = -int(value.as_tuple().exponent)
+    return value if places <= _PLACES else value.quantize(_STEP, context=Context(prec=40))
 
 
 def _between(low: str, high: str, why: str = "") -> Convert:
@@ -119,6 +133,8 @@ def _months(value: Any) -> Any:
 
 
 def _texts(value: Any) -> Any:
+    if not isinstance(value, str | list | tuple):
+        raise ValueError("must be a name or a list of names")
     found = tuple(value.split(",")) if isinstance(value, str) else tuple(value)
     if any(not isinstance(item, str) or not item.strip() for item in found):
         raise ValueError("must be names, none of them empty")
@@ -129,6 +145,8 @@ def _pairs(value: Any) -> Any:
     """A mapping out of {"CNY": 0.14} or ["CNY=0.14", …]."""
     if isinstance(value, Mapping):
         return dict(value)
+    if not isinstance(value, str | list | tuple):
+        raise ValueError("must be KEY=NUMBER, or a list of such")
     found: dict[str, str] = {}
     for item in (value,) if isinstance(value, str) else value:
         match = _PAIR.match(item) if isinstance(item, str) else None
@@ -337,5 +355,6 @@ def _did_you_mean(key: str, known: tuple[str, ...]) -> str:
 
 
 def _shown(value: Any) -> str:
-    shown = str(value)
+    listed = isinstance(value, list | tuple)
+    shown = ", ".join(map(str, value)) if listed else str(value)
     return shown if len(shown) <= 80 else f"{shown[:77]}..."

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from planner.errors import UsageError
-from planner.request import CONVERT, OptimizeRequest, request_keys
+from planner.request import CONVERT, OptimizeRequest, number, request_keys
 
 
 def of(**values: Any) -> OptimizeRequest:
@@ -124,3 +124,26 @@ def test_a_deadline_may_be_an_instant_and_must_lie_ahead() -> None:
 def test_a_request_made_of_a_request_is_the_same() -> None:
     asked = of(deadline="90m", max_price_age="2w", horizon=6, fx={"EUR": "1.1"})
     assert OptimizeRequest.of(**{key: getattr(asked, key) for key in request_keys()}) == asked
+
+
+@pytest.mark.parametrize("value", ["1e999999999", "1e300", "-1e999999999"])
+def test_a_number_past_any_meaning_is_refused_before_it_is_printed(value: str) -> None:
+    with pytest.raises(ValueError, match="far too large"):
+        number(value)
+
+
+def test_numbers_keep_eighteen_decimals_so_that_sums_stay_exact() -> None:
+    assert number("0.3333333333333333333333333333") == Decimal("0.333333333333333333")
+    assert number("1e-308") == 0
+    assert number(0.1 + 0.2) == Decimal("0.30000000000000004")
+
+
+@pytest.mark.parametrize("key", ["gpu", "own", "fx", "assume"])
+def test_a_bare_number_is_no_list(key: str) -> None:
+    with pytest.raises(UsageError, match=f"{key} = 3: must be"):
+        OptimizeRequest.of(model="m", **{key: 3})
+
+
+def test_a_list_is_quoted_as_it_was_typed() -> None:
+    with pytest.raises(UsageError, match="precision = fp32, fp8: precision"):
+        OptimizeRequest.of(model="m", precision=["fp32", "fp8"])
