@@ -16,6 +16,8 @@ from .spot import best_segments, expected_run
 from .terms import Interruptions, Terms
 
 _SECONDS_PER_HOUR = 3600
+# A hundred thousand years: past it, and infinity with it, a run is not expected to end.
+_ENDLESS_HOURS = 1e9
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +89,7 @@ class Run:
             mean_to_loss=mean_to_loss,
             outage=outage,
         )
-        if not math.isfinite(expected.wall):
+        if expected.wall > _ENDLESS_HOURS:
             return None
         redone = max(money.ZERO, money.quantity(expected.paid) - self.training)
         waiting = money.quantity(expected.waiting)

@@ -15,8 +15,8 @@ from decimal import Decimal
 
 # e^709 is the largest double.
 _LARGEST_EXPONENT = 700.0
-# Where so many parts still never end, more will not help.
-_MOST_PARTS = 10**6
+# A part of the longest work then lasts nanoseconds.
+_MOST_PARTS = 2**60
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +70,10 @@ def first_order_waste(interval: float, checkpoint: float, restart: float, mean_t
 def best_segments(work: float, checkpoint: float, mean_to_loss: float) -> int:
     """Into how many equal parts, each ended by a checkpoint, the work is cut to lose least; 0 for no end.
 
-    The minimum over n of n (e^((W/n + C)/M) - 1), which is convex in n; Young's interval is where the search
-    begins. Taking the best n, not ceil(W / interval), makes the hours grow with the work: 1.0 h in two parts
-    can lose more than 1.1 h in three. A checkpoint that takes no time is written all the time: 0.
+    The minimum over n of n (e^((W/n + C)/M) - 1), which is convex in n: the first n after which it no longer
+    falls, found by doubling and halving. Where even a checkpoint alone never ends, 1. Taking the best n, not
+    ceil(W / interval), makes the hours grow with the work: 1.0 h in two parts can lose more than 1.1 h in
+    three. A checkpoint that takes no time is written all the time: 0.
 
     >>> best_segments(10.0, 0.02, 3.2), best_segments(10.0, 0.0, 3.2)
     (29, 0)
@@ -84,13 +85,17 @@ def best_segments(work: float, checkpoint: float, mean_to_loss: float) -> int:
         exposed = (work / parts + checkpoint) / mean_to_loss
         return parts * math.expm1(exposed) if exposed < _LARGEST_EXPONENT else math.inf
 
-    parts = max(1, round(work / young_interval(checkpoint, mean_to_loss)))
-    while lost(parts + 1) < lost(parts) or lost(parts) == math.inf:
-        if parts > _MOST_PARTS:
-            break
-        parts += 1
-    while parts > 1 and lost(parts - 1) <= lost(parts):
-        parts -= 1
+    def falls(parts: int) -> bool:
+        return lost(parts) == math.inf or lost(parts + 1) < lost(parts)
+
+    if checkpoint / mean_to_loss >= _LARGEST_EXPONENT:
+        return 1
+    below, parts = 0, 1
+    while falls(parts) and parts < _MOST_PARTS:
+        below, parts = parts, 2 * parts
+    while parts - below > 1:
+        middle = (below + parts) // 2
+        below, parts = (middle, parts) if falls(middle) else (below, middle)
     return parts
 
 

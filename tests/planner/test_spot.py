@@ -106,3 +106,10 @@ def test_no_other_number_of_parts_loses_less(work: float, checkpoint: float, mea
     best = best_segments(work, checkpoint, mean_to_loss)
     others = {1, 2, best // 2, best - 1, best + 1, 2 * best} - {0, -1}
     assert all(paid(best) <= paid(parts) * (1 + 1e-12) for parts in others)
+
+
+@pytest.mark.parametrize(
+    ("checkpoint", "mean_to_loss"), [(1e-300, 2.2), (1e6, 2.2), (1e-6, 1e-300), (1e-9, 1e-9), (1.0, 1e9)]
+)
+def test_extreme_figures_are_answered_at_once(checkpoint: float, mean_to_loss: float) -> None:
+    assert 1 <= best_segments(1000.0, checkpoint, mean_to_loss) <= 2**61
