@@ -135,10 +135,8 @@ class Market:
         found = []
         for offer in self._rented(item, contracts, regions):
             prepaid = offer.amount is None and offer.upfront is not None
-            rate = self.rate(offer.currency)
-            if prepaid and rate is not None:
-                found.append(Sale(offer.region, self._quote_of(offer, rate, money.ZERO)))
-            if not prepaid and (quote := self.quote(offer)) is not None:
+            quote = self._prepaid(offer) if prepaid else self.quote(offer)
+            if quote is not None:
                 found.append(Sale(offer.region, quote))
         return tuple(found)
 
@@ -179,14 +177,21 @@ class Market:
 
     def quote(self, offer: Offer) -> Quote | None:
         """The offer as a usable price; None, with a reason kept, where it is not."""
-        reason = self._why_not(offer)
+        return self._quote(offer, offer.amount, offer.amount)
+
+    def _prepaid(self, offer: Offer) -> Quote | None:
+        """A commitment whose whole price is its fee: the same refusals, and nothing per hour."""
+        return self._quote(offer, offer.upfront, money.ZERO)
+
+    def _quote(self, offer: Offer, judged: Decimal | None, per_unit: Decimal | None) -> Quote | None:
+        reason = self._why_not(offer, judged)
         if reason is not None:
             self.refuse(_label(offer), *reason)
             return None
         rate = self.rate(offer.currency)
-        if rate is None or offer.amount is None:
+        if rate is None or per_unit is None:
             return None
-        return self._quote_of(offer, rate, offer.amount)
+        return self._quote_of(offer, rate, per_unit)
 
     def _quote_of(self, offer: Offer, rate: Rate, amount: Decimal) -> Quote:
         age = self._as_of.date() - offer.observed_at.date()
@@ -221,8 +226,8 @@ class Market:
         """Plan currency per unit of `currency`: the user's rate, else the stored one, else None."""
         return self._rates.get(currency)
 
-    def _why_not(self, offer: Offer) -> tuple[str, str] | None:
-        if offer.amount is None or offer.amount <= 0:
+    def _why_not(self, offer: Offer, amount: Decimal | None) -> tuple[str, str] | None:
+        if amount is None or amount <= 0:
             return "no_price", "price unknown"
         if offer.quality in _UNUSABLE_QUALITY:
             return "no_price", f"price is suspect and not used (observed {offer.observed_at:%Y-%m-%d})"

@@ -88,3 +88,27 @@ def test_electricity_is_the_commercial_tariff_of_the_us() -> None:
 def test_age_excludes_only_past_the_age_asked_for(hours: int, kept: bool) -> None:
     stored = market(offer("A", "5"), max_age_hours=Decimal(hours))
     assert bool(stored.cloud("A", ON_DEMAND, ())) is kept
+
+
+@pytest.mark.parametrize(
+    ("changed", "code"),
+    [
+        ({"observed_at": datetime(2021, 12, 1, tzinfo=UTC)}, "stale_price"),
+        ({"availability": "listed_only"}, "not_sold"),
+        ({"currency": "EUR"}, "currency"),
+    ],
+)
+def test_a_prepaid_commitment_is_refused_for_the_same_reasons(changed: dict[str, Any], code: str) -> None:
+    prepaid = offer(
+        "A", None, contract="reserved_1y", upfront=Decimal("900"), payment="all_upfront", **changed
+    )
+    stored = market(prepaid, max_age_hours=Decimal(24))
+    assert stored.commitments("A", frozenset({"reserved_1y"}), ()) == ()
+    assert [e.code for e in stored.excluded] == [code]
+
+
+def test_a_prepaid_commitment_costs_its_fee_and_nothing_per_hour() -> None:
+    prepaid = offer("A", None, contract="reserved_1y", upfront=Decimal("900"), payment="all_upfront")
+    (sale,) = market(prepaid).commitments("A", frozenset({"reserved_1y"}), ())
+    assert sale.quote is not None
+    assert (sale.quote.unit_price, sale.quote.upfront) == (0, 900)
