@@ -13,6 +13,7 @@ A bare `cost` is refused: per hour and per month differ by 730 and nobody should
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -24,6 +25,7 @@ from . import money
 from .assumptions import HOURS_PER_MONTH
 from .errors import UsageError
 from .market import Market
+from .models import scaling
 from .models.errors import ModelsError, nearest_names
 from .models.hardware import catalogue
 from .options import Machine
@@ -40,6 +42,10 @@ _KEYS = (
     "cost_per_month",
     "currency",
 )
+
+
+# It stands in tables and in the ids of options, so nothing that moves a terminal's cursor or breaks a row.
+_ID = re.compile(r"\w[\w .@-]{0,63}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +105,7 @@ def _from_catalogue(name: str) -> Machine:
     try:
         return machine_of_rig(catalogue.rig(name))
     except ModelsError as error:
-        raise UsageError(f"own = {name}: {error} Or name a rig file (.toml, .json).", "own") from error
+        raise UsageError(f"own = {name}: {error}; or name a rig file (.toml, .json)", "own") from error
 
 
 def _from_file(path: Path, market: Market) -> tuple[Machine, OwnRate | None]:
@@ -125,7 +131,7 @@ def _read(path: Path) -> Mapping[str, Any]:
             body = json.loads(written, parse_float=Decimal)
         else:
             body = tomllib.loads(written, parse_float=Decimal)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise UsageError(f"{path}: not readable as a rig file ({error})", "own") from error
     if not isinstance(body, dict):
         raise UsageError(f"{path}: a rig file holds keys and values, such as gpu and cost_per_hour", "own")
@@ -134,9 +140,13 @@ def _read(path: Path) -> Mapping[str, Any]:
 
 def _machine(path: Path, body: Mapping[str, Any]) -> Machine:
     name = str(body.get("id", path.stem))
+    if not _ID.fullmatch(name):
+        raise UsageError(
+            f"{path}: id = {name}: must be up to 64 letters, digits and . _ - @ or blanks", "own"
+        )
     try:
         if "hardware" in body:
-            return replace(_from_catalogue(str(body["hardware"])), id=name)
+            return replace(machine_of_rig(catalogue.rig(str(body["hardware"]))), id=name)
         if "gpu" not in body:
             raise UsageError(f'{path}: "gpu" or "hardware" is missing', "own")
         gpu_count = number(body.get("gpu_count", 1))
@@ -144,13 +154,16 @@ def _machine(path: Path, body: Mapping[str, Any]) -> Machine:
             raise UsageError(f"{path}: gpu_count = {gpu_count} must be a whole number from 1 to 1,024", "own")
         card = catalogue.gpu(str(body["gpu"]))
         link = str(body.get("link", "none" if gpu_count == 1 else usual_link(card)))
+        network = str(body.get("network", "none"))
+        for joined in {link, network} - {"none"}:
+            scaling.link(joined)
         if "cost_per_hour" not in body and "cost_per_month" not in body:
             raise UsageError(
                 f'{path}: without "hardware" (a rig of the catalogue) it needs a "cost_per_hour" or '
                 '"cost_per_month"',
                 "own",
             )
-        return Machine(name, "own", card, int(gpu_count), link, str(body.get("network", "none")))
+        return Machine(name, "own", card, int(gpu_count), link, network)
     except (ModelsError, ValueError) as error:
         raise UsageError(f"{path}: {error}", "own") from error
 
@@ -177,7 +190,7 @@ def _rate(path: Path, body: Mapping[str, Any], market: Market) -> OwnRate | None
         raise UsageError(f"{path}: {key} = {body[key]}: {error}", "own") from error
     if not 0 < amount <= 10**9:
         raise UsageError(f"{path}: {key} = {amount:f} must be above 0", "own")
-    currency = str(body.get("currency", market.currency))
+    currency = str(body.get("currency", market.currency)).upper()
     rate = market.rate(currency)
     if rate is None:
         raise UsageError(
@@ -185,5 +198,7 @@ def _rate(path: Path, body: Mapping[str, Any], market: Market) -> OwnRate | None
         )
     hours = Decimal(1) if key == "cost_per_hour" else HOURS_PER_MONTH
     per_hour = money.price(money.divided(money.product(amount, rate.value), hours))
+    if per_hour == 0:
+        raise UsageError(f"{path}: {key} = {amount:f} is less than can be counted", "own")
     said = f"{money.text(amount)} {currency} per {'hour' if hours == 1 else f'month of {hours} h'}"
     return OwnRate(per_hour, said, str(path.name))

@@ -78,3 +78,22 @@ def test_a_missing_file_is_refused(tmp_path: Path) -> None:
 def test_the_usual_link_is_that_of_machines_with_such_cards() -> None:
     assert usual_link(catalogue.gpu("a100-sxm4-40gb")) == "nvswitch-a100"
     assert usual_link(catalogue.gpu("rtx-4090-24gb")) == "pcie4-no-p2p"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('gpu = "RTX 3090"\nid = "\\u001b[31mred"\ncost_per_hour = 1', "id = "),
+        ('gpu = "RTX 3090"\nid = "two\\nrows"\ncost_per_hour = 1', "id = "),
+        ('gpu = "RTX 3090"\nid = ""\ncost_per_hour = 1', "id = "),
+        ('gpu = "RTX 3090"\ngpu_count = 2\nlink = "warp"\ncost_per_hour = 1', 'no link class "warp"'),
+        ('gpu = "RTX 3090"\nnetwork = "warp"\ncost_per_hour = 1', 'no link class "warp"'),
+        ('gpu = "RTX 3090"\ncost_per_hour = 1e-10', "less than can be counted"),
+        ('gpu = "RTX 3090"\ncost_per_hour = 1e999999999', "far too large"),
+        ('hardware = "rig-3x-rtx-4090"', r'mine\.toml: no rig "rig-3x-rtx-4090"'),
+        ("gpu = " + "[" * 20_000, "not readable"),
+    ],
+)
+def test_what_would_break_a_row_or_a_sum_is_refused(tmp_path: Path, text: str, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        at_hand((file(tmp_path, text),), MARKET)
