@@ -200,10 +200,17 @@ def find_workload(name: str, input_shape: str | None = None, vocab_size: int | N
     from .models.errors import UnknownName
     from .models.workloads import zoo
 
-    if name.endswith(".json") or "/config" in name:
-        return zoo.from_config(name)
-    if ":" in name:
+    is_config = name.endswith(".json") or "/config" in name
+    if ":" in name and not is_config:
         return zoo.from_factory(name, input_shape=input_shape, vocab_size=vocab_size)
+    for key, value in (("input_shape", input_shape), ("vocab_size", vocab_size)):
+        if value is not None:
+            told = (
+                f"{key} = {value}: only a package.module:factory takes one; {name} says what its samples are"
+            )
+            raise UsageError(told, key)
+    if is_config:
+        return zoo.from_config(name)
     try:
         return zoo.workload(name)
     except UnknownName as error:

@@ -126,15 +126,25 @@ def why_empty(
         return Infeasible("filters", "what may be used", None, told)
     if not excluded:
         return UsageError(
-            "no hardware is left by --gpu, --provider and --max-gpus; see: planner hardware list"
+            "no hardware is left by --gpu, --provider, --spot and --max-gpus; see: planner hardware list"
         )
+    if market.currencies_without_rate:
+        refused = market.currencies_without_rate
+        rates = " ".join(f"--fx {currency}=RATE" for currency in refused)
+        told = f"prices are in {', '.join(refused)} and no rate to {market.currency} is known; give {rates}"
+        return NoPrice(told, tuple((e.id, e.reason) for e in excluded))
     told = f"nothing that could run this has a usable price ({_few(excluded)}). See: planner prices list"
     return NoPrice(told, tuple((e.id, e.reason) for e in excluded))
 
 
 def _few(excluded: Sequence[Excluded]) -> str:
-    more = f" and {len(excluded) - 3} more" if len(excluded) > 3 else ""
-    return "; ".join(f"{e.id}: {e.reason}" for e in excluded[:3]) + more
+    """One example of each reason, three at most, and how many there are besides."""
+    by_reason: dict[str, Excluded] = {}
+    for each in excluded:
+        by_reason.setdefault(each.reason, each)
+    shown = list(by_reason.values())[:3]
+    more = f" and {len(excluded) - len(shown)} more" if len(excluded) > len(shown) else ""
+    return "; ".join(f"{e.id}: {e.reason}" for e in shown) + more
 
 
 def _short(value: Decimal) -> str:
