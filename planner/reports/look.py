@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 from collections.abc import Mapping
@@ -14,6 +15,10 @@ _ASCII = str.maketrans(
     {"★": "*", "×": "x", "·": "-", "–": "-", "—": "-", "±": "~", "≥": ">", "≤": "<", "→": ">", "≈": "~",
      "−": "-", "├": "|", "└": "`", "─": "-", "│": "|", "“": '"', "”": '"', "’": "'", "…": "."}
 )  # fmt: skip
+
+# What moves a cursor, rings or recolours. Names come from files and flags; a terminal would obey them.
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+_OWN_COLOUR = re.compile(r"(\x1b\[[0-9;]*m)")
 
 NARROW = 80
 """Columns of a terminal that does not say how wide it is."""
@@ -35,7 +40,12 @@ class Look:
     unicode: bool = True
 
     def text(self, text: str) -> str:
-        """`text` in letters that the reader's locale can show."""
+        """`text` in letters that the reader's locale can show; control characters are spelt out.
+
+        Where colour is on, its codes stay, since our own cannot be told from those in a name.
+        """
+        parts = _OWN_COLOUR.split(text) if self.color else [text]
+        text = "".join(part if at % 2 else _CONTROL.sub(_spelt, part) for at, part in enumerate(parts))
         if self.unicode:
             return text
         return text.translate(_ASCII).encode("ascii", "replace").decode("ascii")
@@ -43,6 +53,10 @@ class Look:
 
 PLAIN = Look()
 """A file in UTF-8: everything on one line each, no colour."""
+
+
+def _spelt(control: re.Match[str]) -> str:
+    return control[0].encode("unicode_escape").decode("ascii")
 
 
 def look_of(stream: TextIO, color: str = "auto", environ: Mapping[str, str] = os.environ) -> Look:
@@ -54,7 +68,7 @@ def look_of(stream: TextIO, color: str = "auto", environ: Mapping[str, str] = os
     """
     terminal = stream.isatty()
     columns = environ.get("COLUMNS", "")
-    width: int | None = int(columns) if columns.isdigit() and int(columns) > 0 else None
+    width: int | None = int(columns) if re.fullmatch("0*[1-9][0-9]{0,5}", columns, re.ASCII) else None
     if width is None and terminal:
         width = shutil.get_terminal_size((NARROW, 24)).columns
     return Look(

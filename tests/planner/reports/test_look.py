@@ -4,7 +4,7 @@ import io
 
 import pytest
 
-from planner.reports.look import look_of
+from planner.reports.look import Look, look_of
 
 
 class Stream(io.StringIO):
@@ -65,3 +65,16 @@ def test_letters_beyond_ascii_need_a_utf_8_locale(
     environ: dict[str, str], encoding: str, unicode: bool
 ) -> None:
     assert look_of(Stream(False, encoding), environ=environ).unicode is unicode
+
+
+def test_control_characters_of_a_name_are_spelt_out() -> None:
+    assert Look().text("a\x1b[31mb\rc\u202ed\n") == "a\\x1b[31mb\\rc\\u202ed\n"
+    assert (
+        Look(color=True).text("\x1b[1mbold\x1b[0m \x1b]0;title\x07")
+        == "\x1b[1mbold\x1b[0m \\x1b]0;title\\x07"
+    )
+
+
+def test_a_width_in_other_digits_is_no_width() -> None:
+    assert look_of(io.StringIO(), environ={"COLUMNS": "²"}).width is None
+    assert look_of(io.StringIO(), environ={"COLUMNS": "9" * 5000}).width is None
