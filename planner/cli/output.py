@@ -66,13 +66,23 @@ def destination(format: str | None, output: str | None, yes: bool) -> Destinatio
     if format not in FORMATS:
         raise unknown("format", format, FORMATS)
     if file is not None:
-        if file.is_dir():
-            raise UsageError(f'"{file}" is a folder; -o takes a file')
-        if not file.parent.is_dir():
-            raise UsageError(f'there is no folder "{file.parent}" to write "{file.name}" into')
-        if file.exists() and not yes:
-            raise UsageError(f'"{file}" exists already; add --yes to replace it')
+        try:
+            _refuse(file, yes)
+        except OSError as error:  # such as a name too long for any disk
+            raise UsageError(f'"{file}" cannot be written: {error.strerror}') from error
     return Destination(format, file)
+
+
+def _refuse(file: Path, yes: bool) -> None:
+    """Raises UsageError where the file may not be written."""
+    if file.is_dir():
+        raise UsageError(f'"{file}" is a folder; -o takes a file')
+    if not file.parent.is_dir():
+        raise UsageError(f'there is no folder "{file.parent}" to write "{file.name}" into')
+    if file.exists() and not file.is_file():
+        raise UsageError(f'"{file}" is a device or a pipe; leave -o out and redirect the output instead')
+    if file.exists() and not yes:
+        raise UsageError(f'"{file}" exists already; add --yes to replace it')
 
 
 def rendered(answer: Answer, format: str, look: Look) -> str:
@@ -94,16 +104,26 @@ def rendered(answer: Answer, format: str, look: Look) -> str:
 
 def emit(answer: Answer, to: Destination, color: str) -> None:
     """Write the answer, and nothing else, where it was asked for."""
-    if to.file is None:
-        sys.stdout.write(rendered(answer, to.format, look_of(sys.stdout, color)))
-        sys.stdout.flush()
-        return
-    write_whole(to.file, rendered(answer, to.format, PLAIN))
+    try:
+        if to.file is None:
+            sys.stdout.write(rendered(answer, to.format, look_of(sys.stdout, color)))
+            sys.stdout.flush()
+            return
+        write_whole(to.file, rendered(answer, to.format, PLAIN))
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        where = "the output" if to.file is None else f'"{to.file}"'
+        raise UsageError(f"cannot write {where}: {error.strerror or error}") from error
     print(f"wrote {to.file}", file=sys.stderr)
 
 
 def write_whole(file: Path, text: str) -> None:
-    """Write the file entirely or not at all: an interrupt leaves what was there before."""
+    """Write the file entirely or not at all: an interrupt leaves what was there before.
+
+    A link is followed, so that what it points to is replaced and not the link.
+    """
+    file = file.resolve()
     handle, partial = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.", suffix=".partial")
     try:
         with os.fdopen(handle, "w", encoding="utf-8", newline="") as out:

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Sequence
 
@@ -15,6 +16,9 @@ from typer.exceptions import Exit, TyperException
 INTERRUPTED = 130
 PIPE_CLOSED = 141
 """What a shell reports for a program stopped by SIGINT (128 + 2) or SIGPIPE (128 + 13)."""
+
+
+_LONGEST_WORD = 300
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -26,6 +30,8 @@ def run(arguments: Sequence[str]) -> int:
         return _leave_quietly()
     except KeyboardInterrupt:
         return _complain("interrupted", INTERRUPTED)
+    except SystemExit:  # how rich leaves where the reader of a page of help has left
+        return _leave_quietly()
     except TyperException as usage:
         return _usage(usage, arguments)
     except Exception as error:  # noqa: BLE001 - the last line of defence; --debug shows what it was
@@ -95,10 +101,18 @@ def _usage(error: TyperException, arguments: Sequence[str]) -> int:
 
 
 def _complain(message: str, code: int) -> int:
+    from dataclasses import replace
+
     from planner.reports.look import look_of
 
-    print(look_of(sys.stderr).text(f"error: {message}"), file=sys.stderr)
+    look = replace(look_of(sys.stderr), color=False)  # we write no colour here, and names must not
+    print(look.text(f"error: {_shortened(message)}"), file=sys.stderr)
     return code
+
+
+def _shortened(message: str) -> str:
+    """The message with every endless word cut: what was typed is quoted to be found again, not to be read."""
+    return re.sub(rf"(\S{{{_LONGEST_WORD}}})\S+", r"\1...", message)
 
 
 def _leave_quietly() -> int:

@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from planner.cli.output import write_whole
+
 Planner = Callable[..., Any]
 ASK = ("optimize", "--model", "bert-base")
 
@@ -114,3 +116,24 @@ def test_c45_nobody_is_asked_whatever_stdin_is(tmp_path: Path, waiting: bool) ->
     assert said.returncode == 2
     assert "--yes" in said.stderr
     assert file.read_text() == "mine"
+
+
+def test_a_device_is_never_replaced_by_a_file(planner: Planner) -> None:
+    ended = planner(*ASK, "-o", "/dev/null", "--format", "csv", "--yes")
+    assert ended.code == 2
+    assert "device" in ended.err
+    assert not Path("/dev/null").is_file()
+
+
+def test_a_link_keeps_pointing_where_it_did(tmp_path: Path) -> None:
+    link, target = tmp_path / "link.csv", tmp_path / "target.csv"
+    link.symlink_to(target)
+    write_whole(link, "a\n")
+    assert link.is_symlink()
+    assert target.read_text() == "a\n"
+
+
+def test_a_name_no_disk_takes_is_one_sentence(planner: Planner, asked: list[Any], tmp_path: Path) -> None:
+    ended = planner(*ASK, "-o", str(tmp_path / ("a" * 300 + ".csv")))
+    assert ended.code == 2
+    assert "File name too long" in ended.err

@@ -131,3 +131,35 @@ def test_completion_scripts_ask_the_planner(planner: Planner, shell: str) -> Non
 def test_completing_a_command_answers_its_name() -> None:
     said = run(_PLANNER_COMPLETE="complete_bash", COMP_WORDS="planner opt", COMP_CWORD="1")
     assert said.stdout.split() == ["optimize"]
+
+
+def test_a_message_shows_no_control_characters_and_no_endless_word() -> None:
+    ended = run("optimize", "--model", "\x1b[31m" + "x" * 5000)
+    assert ended.returncode == 2
+    assert "\x1b" not in ended.stderr
+    assert len(ended.stderr) < 1000
+
+
+def test_a_full_disk_is_one_sentence() -> None:
+    with open("/dev/full", "w") as full:
+        ended = subprocess.run(
+            [*ENTRY, "hardware", "list"], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60
+        )
+    assert ended.returncode == 2
+    assert ended.stderr == "error: cannot write the output: No space left on device\n"
+
+
+def test_closed_streams_leave_no_traceback() -> None:
+    command = " ".join(f"'{word}'" for word in (*ENTRY, "hardware", "list"))
+    ended = subprocess.run(["sh", "-c", f"{command} 2>&1 >&-"], capture_output=True, text=True, timeout=60)
+    assert (ended.returncode, ended.stdout) == (0, "")
+
+
+def test_help_into_a_closed_pipe_ends_quietly_with_141() -> None:
+    read, write = os.pipe()
+    os.close(read)
+    ended = subprocess.run(
+        [*ENTRY, "optimize", "--help"], stdout=write, stderr=subprocess.PIPE, text=True, timeout=60
+    )
+    os.close(write)
+    assert (ended.returncode, ended.stderr) == (141, "")
