@@ -178,7 +178,8 @@ def _builder(
     try:
         whole = getattr(transformers, config_class)(**config)
     except Exception as error:  # the library raises whatever it likes on a strange config
-        raise BadConfig(f"{file}: {config_class} refuses it ({type(error).__name__}: {error})") from error
+        reason = " ".join(str(error).split())
+        raise BadConfig(f"{file}: {config_class} refuses it ({type(error).__name__}: {reason})") from error
     attention: Attention = "none"
     if getattr(whole, "num_attention_heads", None) or getattr(whole, "num_heads", None):
         attention = "fused" if getattr(module_class, "_supports_sdpa", False) else "eager"
