@@ -111,9 +111,10 @@ def sentence(text: str, look: Look) -> str:
 
 
 def _cell(value: Any) -> str:
-    """A count in groups of three from five digits on; every other figure as it stands."""
-    grouped = isinstance(value, int) and not isinstance(value, bool) and abs(value) >= 10_000
-    return f"{value:,}" if grouped else plain(value)
+    """A whole number in groups of three from five digits on; every other figure as it stands."""
+    whole = isinstance(value, float) and value.is_integer()
+    whole = whole or (isinstance(value, int) and not isinstance(value, bool))
+    return f"{value:,.0f}" if whole and abs(value) >= 10_000 else plain(value)
 
 
 def _numbers(rows: Sequence[Mapping[str, Any]], key: str) -> bool:

@@ -95,6 +95,7 @@ def test_a_card_is_shown_with_source_and_date_of_each_figure(planner: Planner) -
     figure = document["figures"]["memory_gib"]
     assert figure["source"] in page
     assert figure["checked"] in page
+    assert " 1,008,000,000,000\n" in page  # bytes a second: whole, though kept as a float
 
 
 def _room(fits: str) -> Room:
