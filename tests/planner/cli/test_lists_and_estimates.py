@@ -198,6 +198,10 @@ def leaves(group: Any) -> Iterator[Any]:
         yield group
 
 
+# Text, a switch, or several texts: what the parser hands over unconverted.
+AS_TYPED = (str, bool, list[str], tuple[str, str])
+
+
 def test_every_value_of_every_command_is_text_or_a_switch() -> None:
     """app.py hands values over as typed, so a command may not ask typer for anything else."""
     root = command()
@@ -207,7 +211,7 @@ def test_every_value_of_every_command_is_text_or_a_switch() -> None:
         for name in COMMANDS
         for leaf in leaves(root.get_command(context, name))
         for parameter in leaf.params
-        if parameter.name != "help" and parameter.type_descriptor.annotation not in (str, bool, list[str])
+        if parameter.name != "help" and parameter.type_descriptor.annotation not in AS_TYPED
     ]
     assert found == []
     assert isinstance(root, typer.core.TyperGroup)
