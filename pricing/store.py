@@ -40,7 +40,7 @@ from .fetches import Fetch, insert_fetches, read_fetches
 from .locks import only_refresher
 from .offer import FIELDS, Offer, format_time
 from .prepare import insert, is_loaded, prepare, schema_version
-from .queries import AsOf, Filter, batches, by_date, end_of, newness, newness_sql, where
+from .queries import AsOf, Filter, batches, by_date, end_of, latest_sql, newness, newness_sql, where
 from .raw_answers import RawAnswers
 from .schema import HEAD
 
@@ -144,14 +144,7 @@ class PriceStore:
             contract=contract,
             condition=condition,
         )
-        until = "" if as_of is None else " AND n.observed_at <= :as_of"
-        return self._offers(
-            f"SELECT {_COLUMNS} FROM observations AS o WHERE quality <> 'suspect'{clauses} AND NOT EXISTS ("
-            "SELECT 1 FROM observations AS n WHERE n.price_id = o.price_id AND n.quality <> 'suspect'"
-            f"{until} AND {newness_sql('n')} > {newness_sql('o')}) "
-            "ORDER BY kind, item, provider, region, contract, price_id",
-            values,
-        )
+        return self._offers(latest_sql(_COLUMNS, clauses, by_item=item is not None), values)
 
     def history(
         self,

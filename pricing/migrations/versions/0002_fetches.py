@@ -23,7 +23,7 @@ def upgrade() -> None:
         ),
     )
     op.create_index("fetches_by_source", "fetches", ["source", "fetched_at"])
-    op.create_index("observations_by_item", "observations", ["item", "region", "observed_at"])
+    op.create_index("observations_by_item", "observations", ["item", "region", "price_id"])
     op.create_index("observations_by_source", "observations", ["source", "fetched_at"])
 
 
