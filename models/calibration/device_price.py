@@ -16,8 +16,8 @@ from ..tracing.step_trace import OpRow, StepTrace
 from .device_curves import PRODUCT_OPS, Curves
 from .device_profile import DeviceProfile
 
-# 80 % bands. An assumption for now: eight CPU steps (accuracy_cpu.py) were off by up to 14 % by the curves; too
-# few to learn a band from, and replay has been held against none of them yet.
+# 80 % bands. An assumption for now: eight CPU steps (accuracy_cpu.py) were off by up to 14 % by the curves;
+# too few to learn a band from, and replay has been held against none of them yet.
 BANDS = {"profile": 0.15, "replay": 0.12}
 # Dropouts from here on are priced as a coin.
 _COIN = 0.3
