@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 import tempfile
@@ -106,6 +107,8 @@ def emit(answer: Answer, to: Destination, color: str) -> None:
     """Write the answer, and nothing else, where it was asked for."""
     try:
         if to.file is None:
+            if to.format != "table" and isinstance(sys.stdout, io.TextIOWrapper):
+                sys.stdout.reconfigure(encoding="utf-8")  # what programs read is UTF-8, as in a file
             sys.stdout.write(rendered(answer, to.format, look_of(sys.stdout, color)))
             sys.stdout.flush()
             return

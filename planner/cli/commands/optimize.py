@@ -11,6 +11,7 @@ import typer
 from planner.cli.answering import answers
 from planner.cli.commands import COMMANDS
 from planner.cli.output import Answer
+from planner.reports.look import look_of
 
 if TYPE_CHECKING:
     from planner.config import Layer
@@ -95,7 +96,7 @@ def optimize(
     ceiling = _ceiling(fail_above)
     plan = _planned({key: _separated(given[key]) for key in request_keys()})
     for warning in plan.warnings:
-        print(f"warning: {warning}", file=sys.stderr)
+        print(look_of(sys.stderr).text(f"warning: {warning}"), file=sys.stderr)
     if explain is not None:
         return _explained(plan, explain)
     return _answer(plan, everything, project, ceiling)

@@ -163,3 +163,12 @@ def test_help_into_a_closed_pipe_ends_quietly_with_141() -> None:
     )
     os.close(write)
     assert (ended.returncode, ended.stderr) == (141, "")
+
+
+@pytest.mark.parametrize("format", ["json", "jsonl", "csv", "markdown", "html"])
+def test_what_programs_read_is_utf_8_in_every_locale(format: str) -> None:
+    asked = ("optimize", "--model", "bert-base", "--gpu", "t4", "--format", format)
+    plain, ascii_only = run(*asked), run(*asked, LC_ALL="C", PYTHONUTF8="0", PYTHONIOENCODING="ascii")
+    assert (ascii_only.returncode, ascii_only.stdout) == (0, plain.stdout)
+    assert ascii_only.stderr.isascii()
+    assert "\\u" not in ascii_only.stderr
