@@ -150,7 +150,7 @@ def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
 def _from_file(file: Path) -> dict[str, Any]:
     try:
         text = file.read_text(encoding="utf-8")
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):  # HOME=/dev/null is how a service says it has none
         return {}
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{file}: cannot be read ({error})") from error

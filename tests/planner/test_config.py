@@ -85,3 +85,7 @@ def test_the_file_may_name_the_store_and_the_environment_stands_before_it(
 
     assert os.environ["PLANNER_STORE_URL"] == "sqlite:////tmp/of-the-file.sqlite"
     monkeypatch.setenv("PLANNER_STORE_URL", "restored by the fixture")
+
+
+def test_a_home_that_is_no_folder_holds_no_settings() -> None:
+    assert config.merged(config.layers({}, {"XDG_CONFIG_HOME": "/dev/null"})) == {}
