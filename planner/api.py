@@ -10,7 +10,7 @@ from .plan import Plan
 from .request import OptimizeRequest
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from .estimates import MemoryAnswer, ThroughputAnswer
     from .listings import Listing
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .models.workloads.zoo import Workload
     from .options import Machine
     from .own_rigs import AtHand
+    from .pricing.offer import Offer
 
 
 def optimize(model: str | OptimizeRequest, **values: Any) -> Plan:
@@ -156,9 +157,30 @@ def list_prices(
             offers = store.latest(
                 moment, item=item, provider=provider, region=region, contract=contract, kind=kind
             )
+            if not offers:
+                asked = {
+                    "item": item,
+                    "provider": provider,
+                    "region": region,
+                    "contract": contract,
+                    "kind": kind,
+                }
+                _refuse_unknown(asked, store.latest(moment))
     except StoreUnusable as error:
         raise NothingStored(str(error)) from error
     return price_list(offers, moment)
+
+
+def _refuse_unknown(asked: Mapping[str, str | None], stored: Sequence[Offer]) -> None:
+    """Raises UsageError for the first name that no offer has, with the nearest: an empty list says less."""
+    from .models.errors import nearest_names
+
+    for key, name in asked.items():
+        known = {str(getattr(offer, key)) for offer in stored}
+        if name is not None and known and name not in known:
+            near = nearest_names(name, sorted(known), limit=1)
+            hint = f' Did you mean "{near[0]}"?' if near else " All of them: planner prices list"
+            raise UsageError(f'no stored price has the {key} "{name}".{hint}', key)
 
 
 def list_hardware(kind: str | None = None) -> Listing:

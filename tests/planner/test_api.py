@@ -157,3 +157,11 @@ def test_every_public_name_is_there() -> None:
     assert set(planner.__all__) <= set(dir(planner))
     with pytest.raises(AttributeError, match="optimise"):
         planner.optimise  # noqa: B018
+
+
+def test_listing_prices_of_a_misspelt_item_names_the_nearest_instead_of_nothing() -> None:
+    with pytest.raises(UsageError, match=r'item "p4d\.24xlrage"\. Did you mean "p4d\.24xlarge"'):
+        planner.list_prices(item="p4d.24xlrage")
+    assert planner.list_prices(item="p4d.24xlarge", region="eastus").rows == ()
+    with pytest.raises(UsageError, match=r"only a package\.module:factory takes one"):
+        planner.optimize("bert-base", input_shape="3x8x8")

@@ -195,7 +195,7 @@ def test_an_assumption_can_be_changed_and_a_misspelt_one_is_named() -> None:
     assert assumptions({"own_pue": Decimal("1.1")})["own_pue"] == Decimal("1.1")
     with pytest.raises(UsageError, match=r'no assumption "own_pu"\. Did you mean "own_pue"'):
         assumptions({"own_pu": Decimal(1)})
-    with pytest.raises(UsageError, match="negative"):
+    with pytest.raises(UsageError, match="must lie between"):
         assumptions({"own_pue": Decimal(-1)})
 
 
