@@ -165,7 +165,13 @@ def list_prices(
                     "contract": contract,
                     "kind": kind,
                 }
-                _refuse_unknown(asked, store.latest(moment))
+                stored = store.latest(moment)
+                if not stored:
+                    raise NothingStored(
+                        f"no price had been observed by {moment:%Y-%m-%d}; ask for a later --as-of, or "
+                        "import older prices: planner prices import FILE"
+                    )
+                _refuse_unknown(asked, stored)
     except StoreUnusable as error:
         raise NothingStored(str(error)) from error
     return price_list(offers, moment)

@@ -9,7 +9,7 @@ from decimal import Decimal
 import pytest
 
 import planner
-from planner.errors import Infeasible, UsageError
+from planner.errors import Infeasible, NothingStored, UsageError
 
 
 @pytest.fixture(scope="module")
@@ -165,3 +165,8 @@ def test_listing_prices_of_a_misspelt_item_names_the_nearest_instead_of_nothing(
     assert planner.list_prices(item="p4d.24xlarge", region="eastus").rows == ()
     with pytest.raises(UsageError, match=r"only a package\.module:factory takes one"):
         planner.optimize("bert-base", input_shape="3x8x8")
+
+
+def test_prices_before_any_was_observed_are_a_sentence_not_an_empty_table() -> None:
+    with pytest.raises(NothingStored, match="no price had been observed by 1999-01-01"):
+        planner.list_prices(as_of="1999-01-01")
