@@ -58,7 +58,11 @@ def throughput_table(wanted: Sequence[Mapping[str, str]]) -> str:
         "With what all cards share fitted again without the card as well, the median error is "
         f"{_percent(again['median_ape'])}, nine of ten within {_percent(again['p90_ape'])}.\n\n"
     )
-    return _headline("Speed", body, "each card predicted without its own rows") + nested + to_markdown(rows)
+    return (
+        _headline("Speed", body, "each card predicted without its own rows", "throughput", file, "gpu")
+        + nested
+        + to_markdown(rows)
+    )
 
 
 def memory_table(wanted: Sequence[Mapping[str, str]]) -> str:
@@ -88,7 +92,7 @@ def memory_table(wanted: Sequence[Mapping[str, str]]) -> str:
     body = report_body(report)
     adapters = body["groups"]["adapters"]
     return (
-        _headline("Memory", body, "no constant read off the row's own source")
+        _headline("Memory", body, "no constant read off the row's own source", "memory", file, "source")
         + f"Those train all weights. LoRA, QLoRA and Adapter ({adapters['scored']} rows): median error "
         f"{_percent(adapters['median_ape'])}, nine of ten within {_percent(adapters['p90_ape'])}, "
         f"{_percent(adapters['inside'])} of the runs out of memory foreseen.\n\n" + to_markdown(rows)
@@ -103,10 +107,11 @@ def _trained_by(row: Mapping[str, str]) -> str:
     return f"{row['optimizer'].partition(' (')[0]}, {row['method'].partition(' (')[0]}{gpus}"
 
 
-def _headline(what: str, body: Mapping[str, Any], how: str) -> str:
+def _headline(what: str, body: Mapping[str, Any], how: str, verb: str, file: Path, left_out: str) -> str:
+    command = f"planner validate {verb} models/calibration/data/{file.name} --leave-out {left_out}"
     return (
         f"**{what}**, {how}. {body['scored']:,} of {body['rows']:,} published rows could be predicted "
-        f"(`planner validate` lists the rest with reasons); over those with a measured figure: median error "
+        f"(`{command}` lists the rest with reasons); over those with a measured figure: median error "
         f"{_percent(body['median_ape'])}, nine of ten within {_percent(body['p90_ape'])}, inside the band "
         f"{_percent(body['interval_coverage'])}.\n\n"
     )
