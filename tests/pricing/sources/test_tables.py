@@ -31,7 +31,7 @@ def catalogued(name: str) -> Instance | None:
         return None
 
 
-@pytest.mark.parametrize("row", rows(), ids=lambda row: row[0])
+@pytest.mark.parametrize("row", list(rows()), ids=lambda row: row[0])
 def test_a_type_holds_the_gpus_that_the_catalogue_says(row: tuple[str, str, int, int, str]) -> None:
     name, model, count, memory_mib, form = row
     card = gpu(model)
@@ -46,7 +46,7 @@ def test_a_type_holds_the_gpus_that_the_catalogue_says(row: tuple[str, str, int,
 def test_a_google_machine_is_made_of_what_the_catalogue_says(name: str) -> None:
     shape, known = known_shapes()[name], catalogued(name)
     if known is None:
-        pytest.skip("not in the catalogue")
+        pytest.skip(f"{name} is not in the hardware catalogue")
     assert known.vcpus == shape.vcpus
     assert known.ram_gib is not None
     assert Decimal(str(known.ram_gib)) == shape.ram_gib
