@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from functools import lru_cache
-from math import exp, sqrt
+from math import exp, hypot, sqrt
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,8 +20,9 @@ import numpy as np
 from . import scaling
 from .calibration import physics
 from .calibration.profile import Floats, Profile, fitted
-from .calibration.sheet import card_row
+from .calibration.sheet import REWRITE_LAUNCHES, card_row
 from .errors import ModelsError
+from .input_pipeline import InputPipeline
 from .tracing.step_trace import FLOP_CLASSES, OP_CLASSES, Phase
 from .tracing.summary import StepSummary
 
@@ -35,6 +36,9 @@ COMMUNICATION = "communication"
 _GROUPS = len(physics.GROUPS)
 
 BreakdownRow = tuple[str, str, float]
+WAITING = "input pipeline"
+# How far torch.compile may be off what is assumed of it. Natural log; ours, for there is one row.
+COMPILED_SD = 0.15
 
 
 class ImpossibleForecast(ModelsError):
@@ -82,6 +86,8 @@ class StepRequest:
     strategy: str = "ddp"
     accumulation: int = 1
     power_limit_watts: float | None = None
+    compiled: bool = False
+    input_pipeline: InputPipeline | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +99,7 @@ class CardCosts:
     """
 
     peak_flops: float
+    rewrites: tuple[float, ...]
     per_flop: Floats
     per_byte: Floats
     launch_seconds: float
@@ -108,15 +115,16 @@ class StepPrice:
     """Device seconds of one micro-step and one update, by physics, affine in the micro-batch.
 
     rows: (op class, phase), R of them. constant, per_sample (R, groups) [s]; is_update (R,): 0 or 1.
-    launches: (micro-step, update). flops, product_flops: (constant, per sample) of a micro-step; products are
-    all but convolutions.
+    launches, host_ops: (micro-step, update). flops, product_flops: (constant, per sample) of a micro-step;
+    products are all but convolutions.
     """
 
     rows: tuple[tuple[str, Phase], ...]
     constant: Floats
     per_sample: Floats
     is_update: Floats
-    launches: tuple[int, int]
+    launches: tuple[float, float]
+    host_ops: tuple[float, float]
     flops: tuple[float, float]
     product_flops: tuple[float, float]
 
@@ -150,12 +158,15 @@ def estimate_step(
     strategy: str = "ddp",
     accumulation: int = 1,
     power_limit_watts: float | None = None,
+    compiled: bool = False,
+    input_pipeline: InputPipeline | None = None,
 ) -> StepEstimate:
     """Seconds of one optimizer step: accumulation micro-steps, the exchange between GPUs, the update.
 
     summary: traced in the policy of `precision`; micro_batch: samples per GPU and micro-step.
     gpu_count: GPUs in all; node_count: machines they stand in; link within, network between machines.
-    power_limit_watts: a limit set below the board's own.
+    power_limit_watts: a limit set below the board's own. compiled: by torch.compile, with a wider band.
+    input_pipeline: what feeds each GPU; where it is slower than the GPU it decides, and is named.
     Raises ModelsError (unknown precision, strategy or link; a link the card does not have; no figure for the
     card's peak), ValueError for counts below one, ImpossibleForecast where the sum breaks the card's peak.
     """
@@ -166,7 +177,7 @@ def estimate_step(
     scaling.check_link(gpu, link)
     card, work = _Gpu(gpu), _Summary(summary)
     costs = _card_costs(card, precision, power_limit_watts)
-    priced = _price(work, card, precision, power_limit_watts)
+    priced = _price(work, card, precision, power_limit_watts, compiled)
     shard = 1 / gpu_count if scaling.shards_optimizer(strategy) else 1.0
     one = _one_gpu(costs, priced, micro_batch, accumulation, shard)
     sent = scaling.exchange(
@@ -181,7 +192,9 @@ def estimate_step(
         fitted=fitted().links,
     )
     communication = scaling.exposed_seconds(sent.seconds, one.seconds, _hidden_by(strategy))
-    step = one.seconds + communication
+    busy = one.seconds + communication
+    fed = input_pipeline.delivery_seconds(micro_batch * accumulation) if input_pipeline else 0.0
+    step = max(busy, fed)
     flops = (priced.flops[0] + priced.flops[1] * micro_batch) * accumulation
     mfu = flops / costs.peak_flops / step
     if not 0 <= mfu <= 1 + 1e-9:
@@ -189,19 +202,20 @@ def estimate_step(
             f"{summary.workload} on {gpu.id} in {precision}: {step:.3g} s a step would be {mfu:.0%} of the "
             "card's peak; please report this as a fault of the estimator"
         )
-    spread = exp(Z_80 * _log_sd(costs, one, communication, sent.log_sd))
+    sd = hypot(_log_sd(costs, one, communication, sent.log_sd), COMPILED_SD if compiled else 0.0)
+    spread = exp(Z_80 * sd)
     return StepEstimate(
         step_seconds=step,
-        low_seconds=step / spread,
-        high_seconds=step * spread,
+        low_seconds=max(busy / spread, fed),
+        high_seconds=max(busy * spread, fed),
         samples_per_second=micro_batch * accumulation * gpu_count / step,
         tier=costs.tier,
-        breakdown=_breakdown(costs, priced, one, communication),
+        breakdown=_breakdown(costs, priced, one, communication, step - busy),
         communication_seconds=communication,
         launch_share=float(one.shares[physics.LAUNCH_GROUP]),
         mfu=mfu,
-        assumptions=_assumptions(strategy, sent, gpu_count),
-        notes=costs.notes,
+        assumptions=_assumptions(strategy, sent, gpu_count, input_pipeline, compiled),
+        notes=costs.notes + (input_pipeline.notes(busy, fed) if input_pipeline else ()),
     )
 
 
@@ -252,6 +266,7 @@ def _card_costs(key: _Gpu, precision: str, power_limit_watts: float | None) -> C
         l2_bytes=np.array([row.l2_bytes]),
         log_power=np.array([row.log_power]),
         unit=np.array([row.unit_index]),
+        rewrites=np.array([row.rewrites]),
     )
     learned = card.multipliers.get(row.unit) if card else None
     year = np.array([profile.software_year])
@@ -261,10 +276,11 @@ def _card_costs(key: _Gpu, precision: str, power_limit_watts: float | None) -> C
         notes.append(f"{gpu.id} is not in the fitted profile: priced from its datasheet alone")
     return CardCosts(
         peak_flops=row.peak_flops,
+        rewrites=row.rewrites,
         per_flop=np.asarray(physics.seconds_per_flop(c, sheet, np)[0]),
         per_byte=np.asarray(physics.seconds_per_byte(c, sheet)[0]),
         launch_seconds=float(c.launch_seconds),
-        host_seconds=float(physics.host_seconds_per_launch(c, year, np)[0]),
+        host_seconds=float(physics.host_seconds_per_op(c, year, np.zeros(1), np)[0]),
         multipliers=learned.log_multiplier if learned else np.zeros(_GROUPS),
         covariance=learned.covariance if learned else np.diag(_widest(profile)),
         tier=card.tier if card else "datasheet",
@@ -279,13 +295,15 @@ def _widest(profile: Profile) -> Floats:
 
 
 @lru_cache(maxsize=8192)
-def _price(s: _Summary, g: _Gpu, precision: str, power_limit_watts: float | None) -> StepPrice:
-    summary, costs = s.value, _card_costs(g, precision, power_limit_watts)
+def _price(s: _Summary, g: _Gpu, precision: str, watts: float | None, compiled: bool) -> StepPrice:
+    summary, costs = s.value, _card_costs(g, precision, watts)
     constant, per_sample = np.zeros((len(summary.work), _GROUPS)), np.zeros((len(summary.work), _GROUPS))
-    launches, flops, products = [0, 0], [0.0, 0.0], [0.0, 0.0]
+    launches, host_ops, flops, products = [0.0, 0.0], [0.0, 0.0], [0.0, 0.0], [0.0, 0.0]
     for i, work in enumerate(summary.work):
         at = OP_CLASSES.index(work.op_class)
-        parts = [(work.bytes, costs.per_byte[at], physics.BYTE_GROUP_INDEX[at])]
+        fused = physics.COMPILED_TRAFFIC if compiled and work.op_class in physics.COMPILED_CLASSES else 1.0
+        left = physics.COMPILED_LAUNCHES if compiled and work.phase != "optimizer" else 1.0
+        parts = [(work.bytes, costs.per_byte[at] * fused, physics.BYTE_GROUP_INDEX[at])]
         if at < len(FLOP_CLASSES):
             parts.append((work.flops, costs.per_flop[at], physics.FLOP_GROUP_INDEX[at]))
             for total in (flops,) if work.op_class.startswith("conv") else (flops, products):
@@ -294,13 +312,17 @@ def _price(s: _Summary, g: _Gpu, precision: str, power_limit_watts: float | None
         for amount, cost, group in parts:
             constant[i, group] += amount.constant * cost
             per_sample[i, group] += amount.per_sample * cost
-        launches[work.phase == "optimizer"] += work.launches
+        again = REWRITE_LAUNCHES if costs.rewrites[at] else 0
+        update = work.phase == "optimizer"
+        launches[update] += work.launches * left * (1 + again)
+        host_ops[update] += work.launches * left * (physics.BARE_OP if update else 1.0)
     return StepPrice(
         rows=tuple((w.op_class, w.phase) for w in summary.work),
         constant=constant,
         per_sample=per_sample,
         is_update=np.array([float(w.phase == "optimizer") for w in summary.work]),
         launches=(launches[0], launches[1]),
+        host_ops=(host_ops[0], host_ops[1]),
         flops=(flops[0], flops[1]),
         product_flops=(products[0], products[1]),
     )
@@ -315,7 +337,8 @@ def _one_gpu(
     launches = priced.launches[0] * accumulation + priced.launches[1]
     by_group[physics.LAUNCH_GROUP] += launches * costs.launch_seconds
     device = float(by_group.sum())
-    step = physics.overlap(device, launches * costs.host_seconds)
+    host = (priced.host_ops[0] * accumulation + priced.host_ops[1]) * costs.host_seconds
+    step = physics.overlap(device, host)
     shares = by_group * (device ** (physics.CORNER - 1) / step**physics.CORNER)
     shares[physics.LAUNCH_GROUP] += 1.0 - shares.sum()
     # Products never beat the datasheet, whatever the fit makes of a step unlike any it saw. Convolutions may:
@@ -340,7 +363,7 @@ def _log_sd(costs: CardCosts, one: _OneGpu, communication: float, link_sd: float
 
 
 def _breakdown(
-    costs: CardCosts, priced: StepPrice, one: _OneGpu, communication: float
+    costs: CardCosts, priced: StepPrice, one: _OneGpu, communication: float, starved: float
 ) -> tuple[BreakdownRow, ...]:
     """Physics times each group's own multiplier, scaled to add up to the step."""
     factor = np.exp(costs.multipliers)
@@ -354,11 +377,18 @@ def _breakdown(
     rows.append((LAUNCH, "all", waiting * scale))
     if communication:
         rows.append((COMMUNICATION, "backward", communication))
+    if starved > 0:
+        rows.append((WAITING, "all", starved))
     return tuple(rows)
 
 
-def _assumptions(strategy: str, sent: scaling.Exchange, gpu_count: int) -> tuple[str, ...]:
-    said = [f"software of {int(fitted().software_year)}, input pipeline keeps up, steady clocks"]
+def _assumptions(
+    strategy: str, sent: scaling.Exchange, gpu_count: int, fed_by: InputPipeline | None, compiled: bool
+) -> tuple[str, ...]:
+    feeding = "input pipeline keeps up" if fed_by is None else "input pipeline as declared, loading ahead"
+    said = [f"software of {int(fitted().software_year)}, {feeding}, steady clocks"]
+    if compiled:
+        said.append("torch.compile fuses elementwise chains and norms to half their traffic (assumption)")
     if gpu_count > 1:
         said.append(
             f"{strategy} over {sent.bottleneck}: {sent.bytes / 1e9:.2f} GB a step at "

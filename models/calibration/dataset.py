@@ -17,7 +17,7 @@ from .achieved import achieved
 from .features import features_of, load
 from .profile import Floats
 from .rows import Row
-from .sheet import CardRow, card_row
+from .sheet import REWRITE_LAUNCHES, CardRow, card_row
 
 Ints = NDArray[np.int64]
 
@@ -49,9 +49,10 @@ LABELS = (
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """N rows. flops (N, F) [FLOP], bytes (N, C) [B], launches (N,) of one optimizer step on one GPU.
+    """N rows. flops (N, F) [FLOP], bytes (N, C) [B], launches, host_ops (N,): one step on one GPU.
 
     log_step: log of measured seconds per optimizer step, NaN where the row has none.
+    busy: 1 where the host has more to do than to launch.
     volume: bytes each rank sends; link_bandwidth: the link's prior effective one [B/s].
     labels: name -> (N,) texts.
     """
@@ -60,10 +61,12 @@ class Table:
     flops: Floats
     bytes: Floats
     launches: Floats
+    host_ops: Floats
     samples: Floats
     peak_flops: Floats
     sheet: physics.Sheet
     year: Floats
+    busy: Floats
     specs: Floats
     log_batch: Floats
     log_step: Floats
@@ -99,8 +102,8 @@ def table_of(rows: Sequence[Row]) -> Table:
         **{
             name: np.array([b[name] for b in built])
             for name in (
-                *("flops", "bytes", "launches", "samples", "peak_flops", "year", "specs", "log_batch"),
-                *("log_step", "gpu_count", "volume", "link_bandwidth"),
+                *("flops", "bytes", "launches", "host_ops", "samples", "peak_flops", "year"),
+                *("busy", "specs", "log_batch", "log_step", "gpu_count", "volume", "link_bandwidth"),
             )
         },
         sheet=physics.Sheet(**{name: np.array([b[name] for b in built]) for name in sheet_fields}),
@@ -140,7 +143,7 @@ def _columns(row: Row) -> dict[str, Any]:
     assert row.recipe is not None
     recipe = row.recipe
     card = find_gpu(row.gpu)
-    sheet = card_row(card, row.precision, achieved()[card.id].flops)
+    sheet = card_row(card, row.precision, achieved()[card.id].flops, layout=recipe.layout)
     shard = 1.0 / row.gpu_count if scaling.shards_optimizer(row.strategy) else 1.0
     work = features_of(recipe, shard)
     sent = scaling.exchange(
@@ -160,10 +163,12 @@ def _columns(row: Row) -> dict[str, Any]:
     return {
         "flops": work.flops,
         "bytes": work.bytes,
-        "launches": work.launches,
+        "launches": work.launches + (REWRITE_LAUNCHES * work.conv_launches if any(sheet.rewrites) else 0),
+        "host_ops": work.host_ops,
         "samples": samples,
         "peak_flops": sheet.peak_flops,
         "year": row.year,
+        "busy": float(recipe.busy_host),
         "specs": [
             *specs_of(sheet),
             float(card.year),
@@ -180,6 +185,7 @@ def _columns(row: Row) -> dict[str, Any]:
         "sm_clock": sheet.sm_clock,
         "log_power": sheet.log_power,
         "unit": sheet.unit_index,
+        "rewrites": sheet.rewrites,
         "labels": {
             "precision": precision,
             "architecture": card.architecture,

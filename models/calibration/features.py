@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -18,8 +18,10 @@ import numpy as np
 
 from ..errors import BadData
 from ..tracing.step_trace import FLOP_CLASSES, OP_CLASSES, ZERO, Affine, Phase
+from .physics import BARE_OP, COMPILED_CLASSES, COMPILED_LAUNCHES, COMPILED_TRAFFIC
 from .profile import Floats
 from .recipes import Adapter, OptimizerKind, Recipe
+from .sheet import REWRITTEN
 
 FEATURES = "data/features.json.gz"
 
@@ -27,6 +29,8 @@ FEATURES = "data/features.json.gz"
 # torch launches. fused: gradient, weight and two moments in (16), weight and moments out (12).
 OPTIMIZER_BYTES: Mapping[OptimizerKind, float] = {
     "adam-loop": 84.0,
+    # Clipped one tensor at a time (16), then fourteen plain kernels; the norm is taken of all at once (4).
+    "adam-bert": 138.0,
     "adam-fused": 28.0,
     "sgd-momentum": 44.0,
     "lamb-fused": 44.0,
@@ -35,6 +39,7 @@ OPTIMIZER_BYTES: Mapping[OptimizerKind, float] = {
 # Launches per parameter tensor; fused kinds take some thirty tensors at once.
 OPTIMIZER_LAUNCHES: Mapping[OptimizerKind, float] = {
     "adam-loop": 8.0,
+    "adam-bert": 14.0,
     "adam-fused": 1 / 30,
     "sgd-momentum": 3.0,
     "lamb-fused": 1 / 10,
@@ -44,6 +49,9 @@ OPTIMIZER_LAUNCHES: Mapping[OptimizerKind, float] = {
 # every pass over it: some 0.1 ms each, as much as six launches. Ten modules to a layer. Ours, not a source's.
 ZERO3_RECIPES = frozenset({"qwen-full"})
 ZERO3_LAUNCHES_A_LAYER = 10 * 2 * 6
+# A gradient added to one that is kept: two read, one written, in the gradient's own width; and one that is
+# set to zero at the start of a step, as torch did before 2.0 unless asked otherwise: written.
+ADDED_TIMES, ZEROED_TIMES = 3.0, 1.0
 # Half weights with fp32 masters: the new weights are written once more, in 16 bits.
 MASTER_BYTES = 2.0
 
@@ -81,16 +89,20 @@ class Work:
 class Features:
     """One optimizer step on one GPU of a row, summed over phases and micro-steps.
 
-    flops: (F,) [FLOP]; bytes: (C,) [B]; launches; gradient_bytes: of one replica [B]; samples: per GPU.
+    flops: (F,) [FLOP]; bytes: (C,) [B]; launches: kernels; host_ops: as the host feels them;
+    gradient_bytes: of one replica [B]; samples: per GPU.
+    conv_launches: those whose images may have to be transposed.
     """
 
     flops: Floats
     bytes: Floats
     launches: float
+    host_ops: float
     parameters: float
     trainable: float
     gradient_bytes: float
     samples: float
+    conv_launches: float
 
 
 @cache
@@ -132,13 +144,15 @@ def features_of(recipe: Recipe, shard: float = 1.0) -> Features:
     """
     work = load()[recipe.trace_key]
     flops, moved = np.zeros(len(FLOP_CLASSES)), np.zeros(len(OP_CLASSES))
-    launches = 0.0
-    for row in _adapted(recipe, work) if recipe.adapter else work.rows:
+    launches = conv_launches = 0.0
+    for row in _compiled(_adapted(recipe, work) if recipe.adapter else work.rows, recipe):
         at = OP_CLASSES.index(row.op_class)
         moved[at] += row.bytes.at(recipe.batch) * recipe.accumulation
         if at < len(FLOP_CLASSES):
             flops[at] += row.flops.at(recipe.batch) * recipe.accumulation
         launches += row.launches * recipe.accumulation
+        if row.op_class in REWRITTEN:
+            conv_launches += row.launches * recipe.accumulation
     if recipe.id in ZERO3_RECIPES:
         passes = 3 if recipe.checkpointing else 2
         launches += ZERO3_LAUNCHES_A_LAYER * ADAPTED[recipe.model][2] * passes * recipe.accumulation
@@ -147,16 +161,38 @@ def features_of(recipe: Recipe, shard: float = 1.0) -> Features:
     if per_parameter and recipe.policy == "half":
         per_parameter += MASTER_BYTES
     moved[OP_CLASSES.index("optimizer")] += per_parameter * trainable * shard
-    launches += OPTIMIZER_LAUNCHES[recipe.optimizer] * tensors
+    bare = OPTIMIZER_LAUNCHES[recipe.optimizer] * tensors
+    added = recipe.accumulation if recipe.zeroes_gradients else recipe.accumulation - 1
+    times = ADDED_TIMES * added + ZEROED_TIMES * recipe.zeroes_gradients
+    # Sharded gradients are added where they are kept.
+    moved[OP_CLASSES.index("optimizer")] += times * trainable * recipe.gradient_bytes * shard
+    bare += (added + recipe.zeroes_gradients) * tensors
+    launches += bare
     return Features(
         flops=flops,
         bytes=moved,
         launches=launches,
+        host_ops=launches - (1.0 - BARE_OP) * bare,
         parameters=float(work.parameters),
         trainable=trainable,
         gradient_bytes=trainable * recipe.gradient_bytes,
         samples=recipe.batch * recipe.accumulation,
+        conv_launches=conv_launches,
     )
+
+
+def _compiled(rows: Sequence[WorkRow], recipe: Recipe) -> list[WorkRow]:
+    """The op list as torch.compile leaves it, where the recipe compiles."""
+    if not recipe.compiled:
+        return list(rows)
+    return [
+        replace(
+            row,
+            bytes=_times(row.bytes, COMPILED_TRAFFIC) if row.op_class in COMPILED_CLASSES else row.bytes,
+            launches=round(row.launches * COMPILED_LAUNCHES),
+        )
+        for row in rows
+    ]
 
 
 def _trainable(recipe: Recipe, work: Work) -> tuple[float, float]:
@@ -222,6 +258,10 @@ def _adapted(recipe: Recipe, work: Work) -> list[WorkRow]:
             )
         )
     return rows
+
+
+def _times(a: Affine, factor: float) -> Affine:
+    return Affine(a.constant * factor, a.per_sample * factor)
 
 
 def _less(a: Affine, b: Affine) -> Affine:

@@ -150,9 +150,8 @@ def _tensors(table: Table) -> Table:
     import torch
 
     sheet = Sheet(**{f.name: torch.tensor(getattr(table.sheet, f.name)) for f in fields(Sheet)})
-    changed: dict[str, Any] = {
-        name: torch.tensor(getattr(table, name)) for name in ("flops", "bytes", "launches", "year")
-    }
+    read = ("flops", "bytes", "launches", "host_ops", "year", "busy")
+    changed: dict[str, Any] = {name: torch.tensor(getattr(table, name)) for name in read}
     return replace(table, sheet=sheet, **changed)
 
 

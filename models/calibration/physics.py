@@ -2,11 +2,14 @@
 
     device = sum_c F_c / (R m e_c w) + N d
            + sum_b Y_b [ (1 - l L2/(L2 + 40 MB)) / (BW beta_b) + 1/(k SM clock) ]
-    host   = N h exp(a (year - 2021)/4)
+           + the same for bytes that layout changes move again
+    host   = O h q exp(a (year - 2021)/4)
     step   = (device^3 + host^3)^(1/3)
 
 F_c FLOPs, Y_b bytes, N launches of the step; R the achieved matmul rate of the units in use, BW the memory
-bandwidth. w = min(3, 0.45 W/TFLOPS)^g: a datasheet peak assumes clocks that a low-power board cannot hold.
+bandwidth; O the ops of the host,
+q > 1 where it is busy with more. w = min(3, 0.45 W/TFLOPS)^g: a
+datasheet peak assumes clocks that a low-power board cannot hold.
 Host and device overlap, so the longer one decides; the third power rounds the corner.
 
 The same functions run on numpy (planning) and torch (fitting): `xp` is the array module, and rows are cards.
@@ -37,6 +40,7 @@ TRAFFIC: Final = (
     "embedding",
     "optimizer",
     "dequantisation",
+    "layout",
 )
 _TRAFFIC_OF: Final = {
     **dict.fromkeys(("gemm", "attention_fused", "rnn"), "matmul_io"),
@@ -45,6 +49,7 @@ _TRAFFIC_OF: Final = {
     **{name: name for name in BYTE_CLASSES},
 }
 TRAFFIC_INDEX: Final = tuple(TRAFFIC.index(_TRAFFIC_OF[name]) for name in OP_CLASSES)
+_LAYOUT: Final = TRAFFIC.index("layout")
 
 # Groups of classes that err together; the residual model learns one multiplier for each. The FLOPs and the
 # bytes of a class may belong to different groups.
@@ -74,15 +79,25 @@ FLOP_GROUP_INDEX: Final = tuple(GROUPS.index(_FLOP_GROUP[name]) for name in FLOP
 BYTE_GROUP_INDEX: Final = tuple(GROUPS.index(_BYTE_GROUP[TRAFFIC[i]]) for i in TRAFFIC_INDEX)
 LAUNCH_GROUP: Final = GROUPS.index("launch")
 
+# What torch.compile leaves of chains of elementwise kernels and reductions, which it fuses, and of launches.
+# Ours: a chain of three or so becomes one kernel. The only such
+# row is nanoGPT's.
+COMPILED_TRAFFIC = 0.5
+COMPILED_LAUNCHES = 0.4
+COMPILED_CLASSES = frozenset({"norm", "elementwise", "batch_norm"})
+# What the host spends on a kernel that no gradient flows through, such as those of an update, of an op's time
+# with its share of autograd: some 4 of 10 us.
+BARE_OP = 0.4
+
 L2_HALF_BYTES: Final = 40e6
 CORNER: Final = 3.0
 
 
 @dataclass(frozen=True, slots=True)
 class Coefficients:
-    """efficiency (F,), unit (4,), traffic (9,): dimensionless. cache, power, host_year: dimensionless.
+    """efficiency (F,), unit (4,), traffic (10,): [1]. cache, power, host_year, busy_host [1].
 
-    issue_bytes: bytes an SM can ask for in a clock. launch_seconds, host_seconds: per kernel.
+    issue_bytes: bytes an SM can ask for in a clock. launch_seconds: per kernel; host_seconds: per op.
     """
 
     efficiency: Array
@@ -93,20 +108,24 @@ class Coefficients:
     launch_seconds: Array
     host_seconds: Array
     host_year: Array
+    busy_host: Array
     power: Array
 
 
-# Centres of the fit's priors. [1 or s] A kernel takes some 5 us however little it does; eager torch spends
-# about 12 us of host time on an op and its share of autograd, on hosts of any year since 2019.
+# Centres of the fit's priors, for bytes and FLOPs as our traces count them. [1 or s] A product reaches nine
+# tenths of the best measured rate, or less where it is thin; a streaming kernel four fifths of the
+# datasheet's bandwidth; reading and writing products hides partly behind them. A kernel takes some 5 us
+# however little it does; eager torch spends about 10 us of host time on an op and its share of autograd.
 PRIOR: Final[dict[str, Any]] = {
-    "efficiency": [0.72, 0.25, 0.35, 0.99, 0.50, 0.15, 0.36, 0.46],
-    "unit": [1.25, 1.28, 1.0, 1.6],
-    "traffic": [1.35, 0.79, 0.27, 1.39, 1.36, 0.51, 0.70, 0.35, 0.17],
+    "efficiency": [0.90, 0.35, 0.50, 0.90, 0.75, 0.15, 0.36, 0.60],
+    "unit": [1.0, 1.0, 1.0, 1.2],
+    "traffic": [1.35, 0.80, 0.50, 0.80, 0.80, 1.35, 0.70, 0.80, 0.17, 0.80],
     "cache": 0.10,
     "issue_bytes": 16.0,
     "launch_seconds": 5e-6,
-    "host_seconds": 12e-6,
+    "host_seconds": 10e-6,
     "host_year": 0.0,
+    "busy_host": 3.0,
     "power": 0.16,
 }
 
@@ -117,6 +136,7 @@ class Sheet:
 
     rate_flops: achieved [FLOP/s]; bandwidth [B/s]; sm_clock: SMs x boost clock [1/s]; l2_bytes [B];
     log_power: log min(3, 0.45 W/TFLOPS) on matrix units, else 0; unit: index into UNITS.
+    rewrites (N, C): how often layout changes move each byte of an op class again.
     """
 
     rate_flops: Array
@@ -125,6 +145,7 @@ class Sheet:
     l2_bytes: Array
     log_power: Array
     unit: Array
+    rewrites: Array
 
 
 def seconds_per_flop(c: Coefficients, sheet: Sheet, xp: Any) -> Array:
@@ -138,12 +159,14 @@ def seconds_per_byte(c: Coefficients, sheet: Sheet) -> Array:
     missed_n = 1.0 - c.cache * sheet.l2_bytes / (sheet.l2_bytes + L2_HALF_BYTES)
     dram_nt = missed_n[:, None] / (sheet.bandwidth[:, None] * c.traffic[None, :])
     issue_n = 1.0 / (c.issue_bytes * sheet.sm_clock)
-    return dram_nt[:, list(TRAFFIC_INDEX)] + issue_n[:, None]
+    once = dram_nt[:, list(TRAFFIC_INDEX)] + issue_n[:, None]
+    return once + sheet.rewrites * (dram_nt[:, _LAYOUT] + issue_n)[:, None]
 
 
-def host_seconds_per_launch(c: Coefficients, software_year: Array, xp: Any) -> Array:
-    """(N,). A trend over software vintages, learned with either sign. [s]"""
-    return c.host_seconds * xp.exp(c.host_year * (software_year - 2021.0) / 4.0)
+def host_seconds_per_op(c: Coefficients, software_year: Array, busy: Array, xp: Any) -> Array:
+    """(N,). A trend over software vintages, learned with either sign. busy (N,): 0 or 1. [s]"""
+    pace = c.host_seconds * xp.exp(c.host_year * (software_year - 2021.0) / 4.0)
+    return pace * (1.0 + (c.busy_host - 1.0) * busy)
 
 
 def overlap(device: Array, host: Array) -> Array:

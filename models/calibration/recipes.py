@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ..tracing.step_trace import AttentionKernel, PrecisionPolicy
+from .sheet import Layout
 
 Head = Literal["squad", "pretrain", "mlm", "lm", "classify", "detect", "translate"]
 
 # Kinds of optimizer as they ran: a loop launches each op for each tensor, fused kinds take many at once.
-OptimizerKind = Literal["adam-loop", "adam-fused", "sgd-momentum", "lamb-fused", "none"]
+OptimizerKind = Literal["adam-loop", "adam-bert", "adam-fused", "sgd-momentum", "lamb-fused", "none"]
 
 CLASSIFIERS = [
     "resnet18",
@@ -65,7 +66,12 @@ class Adapter:
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """id names the script: rows of one recipe share what physics misses. batch: samples a micro-step."""
+    """id names the script: rows of one recipe share what physics misses. batch: samples a micro-step.
+
+    zeroes_gradients: keeps gradients from step to step and sets them to zero, as torch did before 2.0.
+    compiled: by torch.compile.
+    busy_host: workers make the samples on the cores that launch.
+    """
 
     id: str
     model: str
@@ -80,6 +86,10 @@ class Recipe:
     batch: float
     accumulation: int
     adapter: Adapter | None = None
+    layout: Layout = "nchw"
+    zeroes_gradients: bool = False
+    compiled: bool = False
+    busy_host: bool = False
 
     @property
     def trace_key(self) -> str:
@@ -157,18 +167,23 @@ def _nvidia_examples(raw: Mapping[str, str], notes: str) -> Recipe:
     if model.startswith("bert"):
         return _nvidia_bert(raw, notes, precision)
     if model in CLASSIFIERS:
-        layout = "nhwc" if "NHWC" in notes and "NCHW" not in notes and half else "nchw"
+        layout: Layout = "nhwc" if "NHWC" in notes and "NCHW" not in notes and half else "nchw"
         policy: PrecisionPolicy = "amp" if half else "fp32"
         batch = _batch(raw, 256.0 if model == "resnet50" else 128.0)
         return Recipe(
             *(f"nvidia-classify-{layout}", model, "classify", _size(raw, 224), precision, policy, "none"),
             *(False, "sgd-momentum", 4, batch, 1),
+            layout=layout,
+            zeroes_gradients=True,
         )
     if model == "ssd300-resnet50":
         policy = "amp" if half else "fp32"
+        script = _ssd_script(raw)
         return Recipe(
-            *("nvidia-ssd", model, "detect", 300, precision, policy, "none", False),
+            *(script, model, "detect", 300, precision, policy, "none", False),
             *("sgd-momentum", 4, _batch(raw), 1),
+            layout="nchw" if script == "lambda-ssd" else "nhwc",
+            zeroes_gradients=True,
         )
     policy = "half" if half else "fp32"
     gradient = 2 if half else 4
@@ -184,6 +199,15 @@ def _nvidia_examples(raw: Mapping[str, str], notes: str) -> Recipe:
             *("adam-fused", gradient, sentences, 1),
         )
     raise RecipeUnknown(f"no recipe known for {model}")
+
+
+def _ssd_script(raw: Mapping[str, str]) -> str:
+    """NVIDIA's tables are of 22.10, in channels last; Lambda's copy is older.
+
+    It asks for mixed precision, which the script makes its default two months after it changes the layout
+    (changelog of its README, November 2021 and January 2022).
+    """
+    return "lambda-ssd" if raw["source_repo"].startswith("lambdal/") else "nvidia-ssd"
 
 
 def _nvidia_bert(raw: Mapping[str, str], notes: str, precision: str) -> Recipe:
@@ -204,22 +228,26 @@ def _nvidia_bert(raw: Mapping[str, str], notes: str, precision: str) -> Recipe:
         size = BINNED_TOKENS
     optimizer: OptimizerKind = "lamb-fused"
     if not pretraining:
-        optimizer = "adam-fused" if raw["optimizer"] == "FusedAdam" else "adam-loop"
+        optimizer = "adam-fused" if raw["optimizer"] == "FusedAdam" else "adam-bert"
     return Recipe(
         *(f"nvidia-bert-{head}", raw["model"], head, size, precision, policy, "math", False),
         *(optimizer, gradient, _batch(raw), accumulation),
+        zeroes_gradients=optimizer == "adam-bert",
     )
 
 
 def _torchvision(raw: Mapping[str, str], notes: str) -> Recipe:
-    """Forward and backward at batch 12; half is model.half()."""
+    """Forward and backward at batch 12; half is model.half(). Two runs, two years apart."""
     precision = _precision(raw)
     policy: PrecisionPolicy = "half" if _half(precision) else "fp32"
+    vintage = "torchvision-loop-2018" if "mean of 20 timed steps" in notes else "torchvision-loop"
     if raw["model"] not in CLASSIFIERS:
         raise RecipeUnknown(f"no recipe known for {raw['model']}")
     return Recipe(
-        *("torchvision-loop", raw["model"], "classify", 224, precision, policy, "none", False),
+        *(vintage, raw["model"], "classify", 224, precision, policy, "none", False),
         *("none", 2 if policy == "half" else 4, _batch(raw), 1),
+        zeroes_gradients=True,
+        busy_host=vintage == "torchvision-loop",
     )
 
 
@@ -250,7 +278,10 @@ def _foundry(raw: Mapping[str, str], notes: str) -> Recipe:
 
 
 def _qwen(raw: Mapping[str, str], notes: str) -> Recipe:
-    """Qwen's finetune.py under DeepSpeed: bf16, checkpointing, fused attention, 8 micro-steps, rank 64."""
+    """Qwen's finetune.py: bf16, checkpointing, fused attention, 8 micro-steps, adapters of rank 64.
+
+    All parameters train under DeepSpeed, whose Adam is fused.
+    """
     base = re.match(r"qwen-[\d.]+b", raw["model"])
     if base is None:
         raise RecipeUnknown(f"no recipe known for {raw['model']}")
@@ -263,7 +294,7 @@ def _qwen(raw: Mapping[str, str], notes: str) -> Recipe:
         method = "qlora" if quantised else "lora-emb" if emb else "lora"
     return Recipe(
         *(f"qwen-{method}", base[0], "lm", _size(raw), _precision(raw), "half", "flash", True),
-        *("adam-loop", 2, _batch(raw), 8, adapter),
+        *("adam-loop" if adapter else "adam-fused", 2, _batch(raw), 8, adapter),
     )
 
 
@@ -287,6 +318,7 @@ def _t5(raw: Mapping[str, str], notes: str) -> Recipe:
     return Recipe(
         *("hf-translation", "t5-base", "translate", T5_TOKENS, precision, policy, "math", False),
         *("adam-loop", 4, _batch(raw), int(accumulation[1]) if accumulation else 1),
+        zeroes_gradients=True,
     )
 
 
@@ -297,6 +329,7 @@ def _mlperf(raw: Mapping[str, str], notes: str) -> Recipe:
         return Recipe(
             *("mlperf-resnet", "resnet50", "classify", 224, precision, "half", "none", False),
             *("sgd-momentum", 2, _batch(raw), 1),
+            layout="nhwc",
         )
     return Recipe(
         *("mlperf-bert", "bert-large", "pretrain", UNPADDED_TOKENS, precision, "half", "math", False),
@@ -309,6 +342,7 @@ def _nanogpt(raw: Mapping[str, str], notes: str) -> Recipe:
     return Recipe(
         *("nanogpt-compiled", "gpt2-124m", "lm", _size(raw), _precision(raw), "amp", "flash", False),
         *("adam-fused", 4, _batch(raw), int(accumulation[1]) if accumulation else 1),
+        compiled=True,
     )
 
 
@@ -316,6 +350,7 @@ def _run_mlm(raw: Mapping[str, str], notes: str) -> Recipe:
     return Recipe(
         *("hf-mlm", "bert-large", "mlm", _size(raw), _precision(raw), "fp32", "math", False),
         *("adam-loop", 4, _batch(raw), 1),
+        zeroes_gradients=True,
     )
 
 

@@ -231,7 +231,7 @@ def parts(c: physics.Coefficients, t: Table, flop_sum: Array, byte_sum: Array, x
     launches = t.launches * c.launch_seconds
     columns = [device[:, i] for i in range(len(GROUPS))]
     columns[physics.LAUNCH_GROUP] = columns[physics.LAUNCH_GROUP] + launches
-    host = t.launches * physics.host_seconds_per_launch(c, t.year, xp)
+    host = t.host_ops * physics.host_seconds_per_op(c, t.year, t.busy, xp)
     return Parts(_stack(columns), host)
 
 

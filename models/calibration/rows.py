@@ -192,6 +192,8 @@ def software_year(raw: Mapping[str, str], notes: str) -> float:
     stated = re.search(r"pytorch=(\d+\.\d+)", notes)
     if stated and stated[1] in _TORCH_YEARS:
         return _TORCH_YEARS[stated[1]]
+    if raw.get("source_repo") == "NVIDIA/DeepLearningExamples" and raw.get("model") == "ssd300-resnet50":
+        return _TORCH_YEARS["1.13"]  # its README: container 22.10
     for source, mark, year in _SOURCE_YEARS:
         if raw.get("source_repo") == source and mark in notes:
             return year

@@ -16,6 +16,9 @@ PHYSICS_SD = 0.35
 # Launch costs are held closer: they decide the smallest steps of the fastest cards, where there are no rows.
 LAUNCH_SD = 0.2
 HOST_YEAR_SD = 0.1
+# Nobody says how busy: anything from twice to six times.
+BUSY_SD = 0.7
+_SPREADS = {"launch_seconds": LAUNCH_SD, "host_seconds": LAUNCH_SD, "busy_host": BUSY_SD}
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +56,7 @@ def layout() -> Layout:
         if name == "host_year":
             add(name, values, HOST_YEAR_SD, log=False)
         else:
-            add(name, values, LAUNCH_SD if name in ("launch_seconds", "host_seconds") else PHYSICS_SD)
+            add(name, values, _SPREADS.get(name, PHYSICS_SD))
     add("classes", list(residual.CLASS_AMPLITUDES), residual.AMPLITUDE_SD)
     add("spec_lengths", list(residual.SPEC_LENGTHS), residual.LENGTH_SD)
     for name, value in residual.SHAPES.items():
