@@ -75,8 +75,9 @@ profiles: $(VENV)/.installed-dev  ## Trace what was published and fit speeds to 
 	$(BIN)/python -m planner.models.memory_features
 	$(BIN)/python -m planner.models.calibration.make_profiles --date $(shell date -u +%F)
 
-accuracy: $(VENV)/.installed-dev  ## Write README's table of predicted against published runs
+accuracy: $(VENV)/.installed-dev  ## Write docs/accuracy.md and README's table of predicted against published runs
 	$(BIN)/python tools/accuracy_tables.py README.md
+	$(BIN)/python tools/accuracy_page.py docs/accuracy.md $(shell date -u +%F)
 
 .PHONY: accuracy-cpu accuracy-cuda
 accuracy-cpu: $(VENV)/.installed-dev  ## Calibrate this machine, predict eight training steps, then run them (minutes)
