@@ -50,8 +50,8 @@ def page(date: str) -> str:
             "looking at what was measured. An error is |predicted / measured − 1|, as median / mean / 90th "
             "percentile in per cent. *Left out*: the model is conditioned without any row of that GPU type, "
             "family of workloads or host type. *Nested*: what all rows share is fitted again without them as "
-            "well, as an unknown card or workload is met; believe this figure. Even so, what each script ran and "
-            "the centres of the priors were written down with these rows in view.",
+            "well, as an unknown card or workload is met; believe this figure. Even so, what each script ran "
+            "and the centres of the priors were written down with these rows in view.",
             "",
             *_section("One GPU and several", _headline(runs, nested)),
             "Bars that the figures above miss are missed; the residuals below say where.\n",
