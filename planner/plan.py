@@ -84,7 +84,12 @@ class Plan:
     @property
     def options_frame(self) -> pd.DataFrame:
         """All options as a frame, one row each; money as float for plotting (needs pandas)."""
-        import pandas as pd
+        try:
+            import pandas as pd
+        except ImportError as error:
+            raise UsageError(
+                "frames need pandas, which is not installed: pip install 'training-planner[frames]'", "pandas"
+            ) from error
 
         return pd.DataFrame.from_records([self._row(option) for option in self.options])
 

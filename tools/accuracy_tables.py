@@ -91,27 +91,47 @@ def memory_table(wanted: Sequence[Mapping[str, str]]) -> str:
         )
     body = report_body(report)
     adapters = body["groups"]["adapters"]
+    measured = sum(
+        bool(row["peak_GiB_measured"]) and row["predicted"] not in (None, "") and not _adapts(row)
+        for row in report_rows(file, report)
+    )
     return (
-        _headline("Memory", body, "no constant read off the row's own source", "memory", file, "source")
+        _headline(
+            "Memory", body, "no constant read off the row's own source", "memory", file, "source", measured
+        )
         + f"Those train all weights. LoRA, QLoRA and Adapter ({adapters['scored']} rows): median error "
         f"{_percent(adapters['median_ape'])}, nine of ten within {_percent(adapters['p90_ape'])}, "
         f"{_percent(adapters['inside'])} of the runs out of memory foreseen.\n\n" + to_markdown(rows)
     )
 
 
+def _adapts(row: Mapping[str, str]) -> bool:
+    return row["method"].startswith(("LoRA", "Adapter"))
+
+
 def _trained_by(row: Mapping[str, str]) -> str:
     """Optimizer and, where only adapters are trained, their kind and the GPUs it takes."""
-    if not row["method"].startswith(("LoRA", "Adapter")):
+    if not _adapts(row):
         return row["optimizer"]
     gpus = "" if row["parallelism"] == "1 GPU" else f", {row['parallelism']}"
     return f"{row['optimizer'].partition(' (')[0]}, {row['method'].partition(' (')[0]}{gpus}"
 
 
-def _headline(what: str, body: Mapping[str, Any], how: str, verb: str, file: Path, left_out: str) -> str:
+def _headline(
+    what: str,
+    body: Mapping[str, Any],
+    how: str,
+    verb: str,
+    file: Path,
+    left_out: str,
+    measured: int | None = None,
+) -> str:
+    """measured: how many of the predicted rows state a figure; None: all of them do."""
+    over = "those" if measured is None else f"the {measured} of them with a measured figure"
     command = f"planner validate {verb} models/calibration/data/{file.name} --leave-out {left_out}"
     return (
         f"**{what}**, {how}. {body['scored']:,} of {body['rows']:,} published rows could be predicted "
-        f"(`{command}` lists the rest with reasons); over those with a measured figure: median error "
+        f"(`{command}` lists the rest with reasons); over {over}: median error "
         f"{_percent(body['median_ape'])}, nine of ten within {_percent(body['p90_ape'])}, inside the band "
         f"{_percent(body['interval_coverage'])}.\n\n"
     )

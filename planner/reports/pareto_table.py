@@ -92,7 +92,11 @@ def labels(options: Sequence[Option]) -> list[str]:
 def header(document: Mapping[str, Any]) -> list[str]:
     """What is being asked, and how fresh the prices are."""
     job, currency = document["job"], document["currency"]
-    amount = f"{_number(job['epochs'])} epochs" if job["epochs"] is not None else ""
+    amount = (
+        f"{_number(job['epochs'])} {'epoch' if Decimal(job['epochs']) == 1 else 'epochs'}"
+        if job["epochs"] is not None
+        else ""
+    )
     work = f"{figures.count(job['samples'])} samples"
     if job["size"] is not None:
         work += f" × {job['size']:,} {job['size_unit']}"

@@ -170,3 +170,11 @@ def test_listing_prices_of_a_misspelt_item_names_the_nearest_instead_of_nothing(
 def test_prices_before_any_was_observed_are_a_sentence_not_an_empty_table() -> None:
     with pytest.raises(NothingStored, match="no price had been observed by 1999-01-01"):
         planner.list_prices(as_of="1999-01-01")
+
+
+def test_frames_without_pandas_name_the_extra(
+    main_job: planner.Plan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(UsageError, match=r"training-planner\[frames\]"):
+        _ = main_job.pareto
