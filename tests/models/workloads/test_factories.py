@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+import threading
+import time
 from pathlib import Path
 from textwrap import dedent
 
@@ -14,8 +16,16 @@ from planner.models.workloads import factories, store
 from planner.models.workloads.factories import from_factory
 
 
-def _is_gone(process_id: int) -> bool:
-    """Not running: no such process, or one that waits to be reaped by init."""
+def _is_gone(process_id: int, patience_seconds: float = 10.0) -> bool:
+    """Not running soon: the kernel takes a moment over a process that was killed."""
+    last = time.monotonic() + patience_seconds
+    while not _has_ended(process_id) and time.monotonic() < last:
+        threading.Event().wait(0.02)
+    return _has_ended(process_id)
+
+
+def _has_ended(process_id: int) -> bool:
+    """No such process, or one that waits to be reaped by init."""
     try:
         status = Path(f"/proc/{process_id}/stat").read_text()
     except FileNotFoundError:
