@@ -35,13 +35,17 @@ def read_offers(path: Path) -> tuple[Offer, ...]:
 
 def write_offers(path: Path, offers: Iterable[Offer]) -> int:
     """Write all fields of the offers, one a row; returns the number of rows."""
-    empty = (None, "[]")
-    rows = [["" if value in empty else value for value in offer.to_record()] for offer in offers]
+    rows = [[_cell(*pair) for pair in zip(FIELDS, offer.to_record(), strict=True)] for offer in offers]
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(FIELDS)
         writer.writerows(rows)
     return len(rows)
+
+
+def _cell(column: str, value: object) -> object:
+    """Empty for what is not given; a text may well read "[]"."""
+    return "" if value is None or (column == "components" and value == "[]") else value
 
 
 def _check_header(path: Path, header: Iterable[str] | None) -> None:

@@ -71,3 +71,10 @@ def test_an_unknown_amount_is_an_empty_cell(tmp_path: Path) -> None:
     path = tmp_path / "unknown.csv"
     write_offers(path, [offer(amount=None)])
     assert ",instance_hour,,USD," in path.read_text(encoding="utf-8")
+
+
+def test_a_text_that_reads_like_an_empty_list_survives_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "offers.csv"
+    odd = offer(quality="stale", reason="[]")
+    write_offers(path, [odd])
+    assert read_offers(path) == (odd,)
