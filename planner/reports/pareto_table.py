@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
@@ -34,14 +35,36 @@ _NARROW, _NAME = 100, 25
 _RIGHT = frozenset({"cost", "range", "time", "per_epoch", "per_gpu_hour", "memory", "age", "chance"})
 
 
-def pareto_table(document: Mapping[str, Any], look: Look, everything: bool = False) -> str:
-    """A plan document as text. everything: all options, not only those worth showing first."""
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """The rows of the table and what stands in each cell, before anyone lays them out.
+
+    headings: column -> heading, of the columns that any row fills. cells: column -> text, one mapping a row.
+    """
+
+    headings: Mapping[str, str]
+    options: Sequence[Option]
+    names: Sequence[str]
+    cells: Sequence[Mapping[str, str]]
+
+
+def shown(document: Mapping[str, Any], everything: bool = False) -> Shown:
+    """What the table shows of a plan document. everything: all options, not only those worth seeing first."""
     options = document["options"] if everything else worth_showing(document["options"])
     names = labels(options)
-    digits = max(len(str(option["rank"])) for option in options)
+    digits = max((len(str(option["rank"])) for option in options), default=1)
     headings = _headings(document) | {"rank": f"{'#':>{digits}}"}
-    cells = [_cells(option, _folded(name, look), digits) for option, name in zip(options, names, strict=True)]
-    keys = [key for key in headings if any(row[key] for row in cells)]
+    cells = [_cells(option, name, digits) for option, name in zip(options, names, strict=True)]
+    filled = {key: heading for key, heading in headings.items() if any(row[key] for row in cells)}
+    return Shown(filled, options, names, cells)
+
+
+def pareto_table(document: Mapping[str, Any], look: Look, everything: bool = False) -> str:
+    """A plan document as text. everything: all options, not only those worth showing first."""
+    found = shown(document, everything)
+    options, names, headings = found.options, found.names, found.headings
+    cells = [{**row, "option": _folded(row["option"], look)} for row in found.cells]
+    keys = list(headings)
     keys = fitting(keys, lambda key: _width([headings[key], *(row[key] for row in cells)]), look, DROPPED)
     body = table(
         [headings[key] for key in keys],
