@@ -32,7 +32,8 @@ _SHOWN_ASSUMPTIONS = 3
 _NARROW, _NAME = 100, 25
 """On a terminal of fewer columns, names are folded to so many: then 80 hold all that decides."""
 
-_RIGHT = frozenset({"cost", "range", "time", "per_epoch", "per_gpu_hour", "memory", "age", "chance"})
+RIGHT = frozenset({"cost", "range", "time", "per_epoch", "per_gpu_hour", "memory", "age", "chance"})
+"""Columns of figures, set right."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +70,7 @@ def pareto_table(document: Mapping[str, Any], look: Look, everything: bool = Fal
     body = table(
         [headings[key] for key in keys],
         [[row[key] for key in keys] for row in cells],
-        {i for i, key in enumerate(keys) if key in _RIGHT},
+        {i for i, key in enumerate(keys) if key in RIGHT},
         look,
         ["bold" if option["pareto"] else "" for option in options],
     )

@@ -1,0 +1,84 @@
+"""What things cost: stored offers with their ages, and how each moved."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Request
+from fastapi.responses import HTMLResponse
+
+from planner.service.pages import asking
+from planner.service.pages.faults import told
+from planner.service.pages.fields import query
+from planner.service.pages.render import page
+
+router = APIRouter(prefix="/prices")
+
+FILTERS = ("item", "provider", "region", "contract", "kind")
+PER_PAGE = 100
+_MOST_DRAWN = 6
+
+
+@router.get("", response_class=HTMLResponse)
+async def prices(request: Request) -> HTMLResponse:
+    """The latest offer of each key as of a moment, filtered, a page at a time."""
+    from planner import api
+
+    filled = _filled(request)
+    try:
+        listing = await asking.apart(
+            api.list_prices, **{key: filled.get(key) for key in FILTERS}, as_of=filled.get("as_of")
+        )
+    except Exception as error:
+        fault = told(error)
+        return page(request, "prices.html", fault.status, filled=filled, filters=FILTERS, fault=fault)
+    first, last = _span(request.query_params.get("from"), len(listing.rows))
+    return page(
+        request,
+        "prices.html",
+        filled=filled,
+        filters=FILTERS,
+        fault=None,
+        rows=listing.rows[first:last],
+        first=first,
+        last=last,
+        count=len(listing.rows),
+        before=query(filled, **{"from": max(first - PER_PAGE, 0)}) if first else None,
+        after=query(filled, **{"from": last}) if last < len(listing.rows) else None,
+        query=query(filled),
+    )
+
+
+@router.get("/history", response_class=HTMLResponse)
+async def history(request: Request) -> HTMLResponse:
+    """How the prices that pass the filters moved, drawn and as a table."""
+    from planner import prices as price_room
+    from planner.reports.drawings import amounts
+
+    filled = _filled(request)
+    filters = {key: filled.get(key) for key in FILTERS}
+    try:
+        series = await asking.apart(price_room.price_series, filters, filled.get("as_of"))
+        moves = await asking.apart(price_room.price_history, filters, filled.get("as_of"))
+    except Exception as error:
+        fault = told(error)
+        return page(request, "fault.html", fault.status, fault=fault, query=query(filled))
+    return page(
+        request,
+        "price_history.html",
+        filled=filled,
+        drawings=[(one.label, amounts.price(one)) for one in series[:_MOST_DRAWN]],
+        left=len(series[_MOST_DRAWN:]),
+        rows=moves.rows[-300:],
+        count=len(moves.rows),
+    )
+
+
+def _filled(request: Request) -> dict[str, str]:
+    asked = request.query_params
+    return {key: asked[key].strip()[:200] for key in (*FILTERS, "as_of") if asked.get(key, "").strip()}
+
+
+def _span(asked: str | None, count: int) -> tuple[int, int]:
+    """The rows to show: from the one asked for, or from the first."""
+    first = int(asked) if asked and asked.isascii() and asked.isdecimal() and len(asked) < 7 else 0
+    first = first if first < count else 0
+    return first, min(first + PER_PAGE, count)
