@@ -1,5 +1,6 @@
-"""Writes docs/accuracy.md, every figure of how right the speeds are: `make accuracy`.
+"""Writes docs/accuracy.md and planner/data/accuracy.json, every figure of how right the speeds are.
 
+    make accuracy
     python tools/accuracy_page.py docs/accuracy.md 2026-12-01
 
 All from `validate_throughput` on the packaged throughput.csv; nothing is chosen, and nothing left out but
@@ -8,9 +9,10 @@ what the table itself marks.
 
 from __future__ import annotations
 
+import json
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from planner.models import validation
@@ -18,6 +20,7 @@ from planner.models.calibration import parameters
 from planner.models.validation import RowResult, ThroughputReport, scores
 from planner.reports.tabular import Cell, to_markdown
 
+DATA = Path(__file__).resolve().parents[1] / "planner" / "data" / "accuracy.json"
 ONE, SEVERAL = "one GPU", "several GPUs"
 # What we set out to reach: median, mean, 90th percentile of the absolute error, in per cent.
 BARS = {"gpu": "5.5 / 9 / 20", "family": "9 / 12 / 26", "host": "– / 12 / –"}
@@ -34,42 +37,47 @@ BY: dict[str, Callable[[RowResult], str]] = {
 }
 
 
-def page(date: str) -> str:
-    """The whole page."""
+def sections() -> dict[str, list[dict[str, Cell]]]:
+    """Every table of the page under its title."""
     file = parameters.data_path()
     runs = {key: validation.validate_throughput(file, leave_out=key) for key in ("gpu", "family", "host")}
     nested = {
         key: validation.validate_throughput(file, leave_out=key, nested=True).body["nested"]
         for key in ("gpu", "family")
     }
-    return "\n".join(
-        [
-            *("# How right the speeds are", ""),
-            f"Made {date} by `make accuracy`, from a fit of {parameters.shipped().made}. Rows are "
-            "published training runs (`models/calibration/data/throughput.csv`); each is predicted without "
-            "looking at what was measured. An error is |predicted / measured − 1|, as median / mean / 90th "
-            "percentile in per cent. *Left out*: the model is conditioned without any row of that GPU type, "
-            "family of workloads or host type. *Nested*: what all rows share is fitted again without them as "
-            "well, as an unknown card or workload is met; believe this figure. Even so, what each script ran "
-            "and the centres of the priors were written down with these rows in view.",
-            "",
-            *_section("One GPU and several", _headline(runs, nested)),
-            "Bars that the figures above miss are missed; the residuals below say where.\n",
-            *_section("Simpler rules on the same rows", _baselines(runs["gpu"])),
-            *_section("Which of two GPUs is faster", _pairs(runs, nested)),
-            *_section("Several GPUs", _several(runs)),
-            *[
-                line
-                for name, key in BY.items()
-                for line in _section(f"One GPU, by {name}", _by(runs, key, name))
-            ],
-            *_section("Not predicted", _reasons(runs["gpu"])),
-        ]
+    return {
+        "One GPU and several": _headline(runs, nested),
+        "Simpler rules on the same rows": _baselines(runs["gpu"]),
+        "Which of two GPUs is faster": _pairs(runs, nested),
+        "Several GPUs": _several(runs),
+        **{f"One GPU, by {name}": _by(runs, key, name) for name, key in BY.items()},
+        "Not predicted": _reasons(runs["gpu"]),
+    }
+
+
+def about(date: str) -> str:
+    """What the tables are, and how far they may be believed."""
+    return (
+        f"Made {date} by `make accuracy`, from a fit of {parameters.shipped().made}. Rows are "
+        "published training runs (`models/calibration/data/throughput.csv`); each is predicted without "
+        "looking at what was measured. An error is |predicted / measured − 1|, as median / mean / 90th "
+        "percentile in per cent. *Left out*: the model is conditioned without any row of that GPU type, "
+        "family of workloads or host type. *Nested*: what all rows share is fitted again without them as "
+        "well, as an unknown card or workload is met; believe this figure. Even so, what each script ran "
+        "and the centres of the priors were written down with these rows in view."
     )
 
 
-def _section(title: str, rows: Sequence[dict[str, Cell]]) -> list[str]:
-    return [f"## {title}", "", to_markdown(rows), ""]
+MISSED = "Bars that the figures above miss are missed; the residuals below say where."
+
+
+def page(about: str, tables: dict[str, list[dict[str, Cell]]]) -> str:
+    """The whole page."""
+    lines = ["# How right the speeds are", "", about, ""]
+    for number, (title, rows) in enumerate(tables.items()):
+        lines += [f"## {title}", "", to_markdown(rows), ""]
+        lines += [f"{MISSED}\n"] if number == 0 else []
+    return "\n".join(lines)
 
 
 def _good(report: ThroughputReport, where: str | None = None) -> list[RowResult]:
@@ -181,4 +189,10 @@ def _percent(share: float | None) -> str:
 
 
 if __name__ == "__main__":
-    Path(sys.argv[1]).write_text(page(sys.argv[2]).rstrip() + "\n", encoding="utf-8")
+    said, tables = about(sys.argv[2]), sections()
+    Path(sys.argv[1]).write_text(page(said, tables).rstrip() + "\n", encoding="utf-8")
+    # The same for the service's page, which must not take half a minute.
+    DATA.write_text(
+        json.dumps({"about": said, "missed": MISSED, "tables": tables}, ensure_ascii=False, indent=1) + "\n",
+        encoding="utf-8",
+    )

@@ -64,7 +64,7 @@ def _whose(asked: Mapping[str, Any], name: str) -> str | None:
 
 @cache
 def names() -> dict[str, tuple[tuple[str, str], ...]]:
-    """What fields may offer: list -> (value, words). Of the catalogue, so they change with the version only."""
+    """What fields may offer: list -> (value, words). Of the catalogue: new with a version only."""
     from planner import api
     from planner.models.hardware import catalogue
 

@@ -9,6 +9,9 @@ from planner.models.errors import ModelsError
 from planner.pricing.errors import PricingError
 from planner.service.pages import fields
 
+TELLABLE = (PlannerError, ModelsError, PricingError)
+"""Errors whose message is meant for the reader."""
+
 
 @dataclass(frozen=True, slots=True)
 class Fault:

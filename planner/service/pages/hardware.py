@@ -6,7 +6,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
 
 from planner.service.pages import asking
-from planner.service.pages.faults import told
+from planner.service.pages.faults import TELLABLE, told
 from planner.service.pages.render import page
 
 router = APIRouter(prefix="/hardware")
@@ -33,7 +33,7 @@ async def one(request: Request, name: str) -> HTMLResponse:
 
     try:
         found = await asking.apart(api.show_hardware, name)
-    except Exception as error:
+    except TELLABLE as error:
         fault = told(error)
         return page(request, "fault.html", 404, fault=fault, query="")
     document = plain_values(found)

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
 
 from planner.service.pages import asking
-from planner.service.pages.faults import told
+from planner.service.pages.faults import TELLABLE, told
 from planner.service.pages.fields import query
 from planner.service.pages.render import page
 
@@ -27,7 +27,7 @@ async def prices(request: Request) -> HTMLResponse:
         listing = await asking.apart(
             api.list_prices, **{key: filled.get(key) for key in FILTERS}, as_of=filled.get("as_of")
         )
-    except Exception as error:
+    except TELLABLE as error:
         fault = told(error)
         return page(request, "prices.html", fault.status, filled=filled, filters=FILTERS, fault=fault)
     first, last = _span(request.query_params.get("from"), len(listing.rows))
@@ -58,7 +58,7 @@ async def history(request: Request) -> HTMLResponse:
     try:
         series = await asking.apart(price_room.price_series, filters, filled.get("as_of"))
         moves = await asking.apart(price_room.price_history, filters, filled.get("as_of"))
-    except Exception as error:
+    except TELLABLE as error:
         fault = told(error)
         return page(request, "fault.html", fault.status, fault=fault, query=query(filled))
     return page(

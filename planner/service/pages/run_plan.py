@@ -8,7 +8,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, Response
 
 from planner.service.pages import asking, fields
-from planner.service.pages.faults import told
+from planner.service.pages.faults import TELLABLE, told
 from planner.service.pages.render import page
 from planner.service.pages.start import answered
 
@@ -22,7 +22,7 @@ async def plan(request: Request) -> HTMLResponse:
     point = request.query_params.get("point")
     try:
         found, reasons = await asking.plan_and_reasons(fields.values(filled), point)
-    except Exception as error:
+    except TELLABLE as error:
         fault = told(error)
         return page(request, "fault.html", fault.status, fault=fault, query=fields.query(filled))
     query = fields.query(filled)
@@ -72,7 +72,7 @@ async def _file(request: Request, name: str, kind: str, write: Any) -> Response:
     filled = fields.given(request.query_params.multi_items())
     try:
         found = await asking.plan_of(fields.values(filled))
-    except Exception as error:
+    except TELLABLE as error:
         fault = told(error)
         return page(request, "fault.html", fault.status, fault=fault, query=fields.query(filled))
     content = await asking.apart(lambda: write(found.to_json()))

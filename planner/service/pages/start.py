@@ -8,7 +8,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
 
 from planner.service.pages import asking, fields
-from planner.service.pages.faults import told
+from planner.service.pages.faults import TELLABLE, told
 from planner.service.pages.render import page
 
 router = APIRouter()
@@ -33,12 +33,12 @@ async def start(request: Request) -> HTMLResponse:
         try:
             plan = await asking.plan_of(fields.values(filled))
             context |= answered(plan.to_json(), everything)
-        except Exception as error:
+        except TELLABLE as error:
             fault = told(error)
             context |= {"fault": fault, "errors": fault.fields}
             status = fault.status
     query = fields.query(filled)
-    return page(request, "start.html", status, **context, **form(), query=query)
+    return page(request, "start.html", status, **context, **form(), query=query, everything=everything)
 
 
 def form() -> dict[str, Any]:
@@ -56,7 +56,7 @@ def answered(document: dict[str, Any], everything: bool = False) -> dict[str, An
         "document": document,
         "shown": shown,
         "header": pareto_table.header(document),
-        # The last line names flags of the command line; the page has links for them.
-        "footer": footer[:-1],
+        # The other lines count what the plan's page lists, and name flags of the command line.
+        "footer": [line for line in footer if not line.startswith(("Assumed:", "Left out:", "Next:"))],
         "right": pareto_table.RIGHT,
     }
