@@ -22,12 +22,7 @@ async def start(request: Request) -> HTMLResponse:
     """The form; with a model in the address, its answer too."""
     filled = fields.given(request.query_params.multi_items())
     everything = request.query_params.get("all") == "1"
-    context: dict[str, Any] = {
-        "filled": filled or _FIRST,
-        "shown": None,
-        "fault": None,
-        "everything": everything,
-    }
+    context: dict[str, Any] = {"filled": filled or _FIRST, "shown": None, "fault": None}
     status = 200
     if filled:
         try:

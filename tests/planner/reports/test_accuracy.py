@@ -12,7 +12,8 @@ ROOT = Path(__file__).resolve().parents[3]
 
 def test_the_page_and_the_data_are_of_one_making() -> None:
     spec = importlib.util.spec_from_file_location("accuracy_page", ROOT / "tools" / "accuracy_page.py")
-    assert spec and spec.loader
+    assert spec
+    assert spec.loader
     tool = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(tool)
     found = accuracy()
