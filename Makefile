@@ -43,6 +43,11 @@ $(VENV)/.installed: pyproject.toml constraints.txt | $(BIN)/python
 $(VENV)/.installed-dev: pyproject.toml constraints.txt | $(BIN)/python
 	@echo "Installing the planner and its tests' needs into $(VENV) (torch among them; some minutes, once) …" >&2
 	$(PIP) -c constraints.txt -e '.[dev]'
+	@touch $@ $(VENV)/.installed $(VENV)/.installed-service
+
+$(VENV)/.installed-service: pyproject.toml constraints.txt | $(BIN)/python
+	@echo "Installing the planner and its service into $(VENV) (a minute or two, once) …" >&2
+	$(PIP) -c constraints.txt -e '.[service]'
 	@touch $@ $(VENV)/.installed
 
 format: $(VENV)/.installed-dev  ## Rewrite the sources in the house's layout
@@ -91,6 +96,13 @@ readme: $(VENV)/.installed-dev  ## Run every command README shows and write its 
 
 bench: $(VENV)/.installed-dev  ## CPU seconds and memory of the commands people wait for
 	$(BIN)/python tools/bench.py --traces
+
+.PHONY: serve audit
+serve: $(VENV)/.installed-service  ## Serve the same answers over HTTP and in a browser: http://127.0.0.1:8080/
+	$(BIN)/planner serve
+
+audit: $(VENV)/.installed-dev  ## Ask advisory feeds about every package; bill of materials into build/sbom.json
+	$(BIN)/python tools/audit.py
 
 help:  ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
