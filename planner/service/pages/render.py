@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping
 from decimal import Decimal
 from functools import cache
@@ -16,6 +17,7 @@ from planner.reports import figures
 
 if TYPE_CHECKING:
     from jinja2 import Environment
+    from markupsafe import Markup
 
 NAVIGATION = (
     ("/", "Plan a run"),
@@ -26,6 +28,8 @@ NAVIGATION = (
     ("/accuracy", "Accuracy"),
     ("/settings", "Settings"),
 )
+
+_BREAKS = re.compile(r"([_.](?=\w))")
 
 STATIC = {
     "planner.css": "text/css; charset=utf-8",
@@ -78,6 +82,7 @@ def environment() -> Environment:
         "words": lambda name: str(name).replace("_", " "),
         "dashes": lambda name: str(name).replace("_", "-"),
         "plain": _plain,
+        "breakable": _breakable,
     }
     made.globals["static"] = static_address
     return made
@@ -101,6 +106,13 @@ def _money(amount: str | Decimal | None) -> str:
 
 def _money_range(cost: Mapping[str, str]) -> str:
     return figures.money_range(Decimal(cost["p10"]), Decimal(cost["p90"]))
+
+
+def _breakable(name: str) -> Markup:
+    """A name that may be broken after its underscores and dots, as a phone needs; copied, it is whole."""
+    from markupsafe import Markup, escape
+
+    return Markup(_BREAKS.sub(r"\1<wbr>", str(escape(name))))
 
 
 def _plain(value: Any) -> str:

@@ -1,6 +1,8 @@
 // Everything works without this file; with it, an answer arrives without the page jumping.
 "use strict";
 
+let shown = location.pathname + location.search;
+
 for (const form of document.querySelectorAll("form[data-answer]")) {
   const place = document.getElementById(form.dataset.answer);
   let last = 0;
@@ -22,6 +24,7 @@ for (const form of document.querySelectorAll("form[data-answer]")) {
       form.replaceChildren(...fields.childNodes);
       document.title = page.title;
       history.pushState(null, "", address);
+      shown = location.pathname + location.search;
       const wrong = form.querySelector("[aria-invalid]");
       if (wrong) wrong.focus();
       else if (at && document.getElementById(at)) document.getElementById(at).focus();
@@ -35,8 +38,10 @@ for (const form of document.querySelectorAll("form[data-answer]")) {
   });
 }
 
-// Back and forward show the answers that were asked for.
-addEventListener("popstate", () => location.reload());
+// Back and forward show the answers that were asked for; a jump within the page is none.
+addEventListener("popstate", () => {
+  if (location.pathname + location.search !== shown) location.reload();
+});
 
 // A page that waits for a job says so with data-refresh; it looks again as often as that says, in seconds.
 const waiting = document.querySelector("[data-refresh]");
