@@ -101,11 +101,12 @@ def test_models_and_pricing_know_only_themselves() -> None:
     assert found == []
 
 
-def test_the_command_line_holds_no_arithmetic() -> None:
-    """`cli` calls the public API and writes what it answers; sums belong behind it."""
+def test_the_command_line_and_the_pages_hold_no_arithmetic() -> None:
+    """They call the public API and show what it answers; sums belong behind it."""
     found = [
         f"{file.relative_to(ROOT)}:{node.lineno}"
-        for file in sorted((ROOT / "planner/cli").rglob("*.py"))
+        for skin in ("planner/cli", "planner/service/pages")
+        for file in sorted((ROOT / skin).rglob("*.py"))
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
         if isinstance(node, ast.BinOp)
         and isinstance(node.op, ast.Mult | ast.Div | ast.Sub | ast.Pow | ast.FloorDiv)

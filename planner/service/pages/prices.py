@@ -30,19 +30,18 @@ async def prices(request: Request) -> HTMLResponse:
     except TELLABLE as error:
         fault = told(error)
         return page(request, "prices.html", fault.status, filled=filled, filters=FILTERS, fault=fault)
-    first, last = _span(request.query_params.get("from"), len(listing.rows))
+    leaves = range(0, len(listing.rows) or 1, PER_PAGE)
+    at = _leaf(request.query_params.get("leaf"), len(leaves))
     return page(
         request,
         "prices.html",
         filled=filled,
         filters=FILTERS,
         fault=None,
-        rows=listing.rows[first:last],
-        first=first,
-        last=last,
+        rows=listing.rows[leaves[at] :][:PER_PAGE],
         count=len(listing.rows),
-        before=query(filled, **{"from": max(first - PER_PAGE, 0)}) if first else None,
-        after=query(filled, **{"from": last}) if last < len(listing.rows) else None,
+        leaves=[(number, query(filled, leaf=number)) for number, _ in enumerate(leaves, 1)],
+        leaf=at + 1,
         query=query(filled),
     )
 
@@ -77,8 +76,7 @@ def _filled(request: Request) -> dict[str, str]:
     return {key: asked[key].strip()[:200] for key in (*FILTERS, "as_of") if asked.get(key, "").strip()}
 
 
-def _span(asked: str | None, count: int) -> tuple[int, int]:
-    """The rows to show: from the one asked for, or from the first."""
-    first = int(asked) if asked and asked.isascii() and asked.isdecimal() and len(asked) < 7 else 0
-    first = first if first < count else 0
-    return first, min(first + PER_PAGE, count)
+def _leaf(asked: str | None, count: int) -> int:
+    """Which hundred rows to show, from 0; the first where none or none of them was asked for."""
+    known = {str(number): index for index, number in enumerate(range(1, count + 1))}
+    return known.get(asked or "", 0)

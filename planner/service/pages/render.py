@@ -91,7 +91,7 @@ def environment() -> Environment:
 @cache
 def static_file(name: str) -> bytes:
     """The bytes of one of STATIC."""
-    return (files("planner.service.pages") / "static" / name).read_bytes()
+    return files("planner.service.pages").joinpath("static", name).read_bytes()
 
 
 @cache
