@@ -14,7 +14,7 @@ from planner.reports.drawings import svg
 if TYPE_CHECKING:
     from planner.pricing.history import Series
 
-_MOST_LABELS = 12
+_MOST_LABELS = 8
 
 
 def cash(months: Sequence[tuple[str, Decimal]], currency: str) -> str:

@@ -10,7 +10,7 @@ from planner.reports import figures
 from planner.reports.drawings import svg
 
 _ROW, _NAMES = 26, 150
-_LONGEST_NAME = 20
+_LONGEST_NAME = 18
 _DAYS = (1, 2, 7, 14, 31, 92, 183, 366, 731, 1827)
 
 

@@ -60,12 +60,14 @@ def _ticks(low: float, high: float) -> tuple[float, ...]:
 
 
 def _log_ticks(low: float, high: float) -> tuple[float, ...]:
-    """1, 2 and 5 of each decade; 1 alone where these are more than ten."""
+    """1, 2 and 5 of each decade; 1 alone where these are many; round steps where they are hardly any."""
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     for factors in ((1, 2, 5), (1, 3), (1,)):
         found = tuple(f * 10.0**d for d in decades for f in factors if low <= f * 10.0**d <= high)
+        if len(found) < 3:
+            return _ticks(low, high)
         if len(found) <= 8:
-            return found or (low, high)
+            return found
     return found[:: math.ceil(len(found) / 8)]
 
 

@@ -26,29 +26,45 @@ async def plan(request: Request) -> HTMLResponse:
         fault = told(error)
         return page(request, "fault.html", fault.status, fault=fault, query=fields.query(filled))
     query = fields.query(filled)
-    document, option = found.to_json(), reasons.option.to_json()
+    files = {
+        "Plan as JSON": f"/plan/plan.json?{query}",
+        "Options as CSV": f"/plan/options.csv?{query}",
+        "Finance files (ZIP)": f"/plan/finance.zip?{query}&point={reasons.option.rank}",
+    }
+    document = found.to_json()
+    return run_page(request, document, reasons.to_json(), f"/plan?{query}&", files=files, query=query)
+
+
+def run_page(
+    request: Request,
+    document: dict[str, Any],
+    reasons: dict[str, Any],
+    base: str,
+    *,
+    files: dict[str, str],
+    query: str,
+) -> HTMLResponse:
+    """The page of a plan document of one run. reasons: the explanation of the chosen option, which it names.
+
+    base: address that a choice is added to. files: words -> address of what can be downloaded.
+    query: the question in an address, "" where the plan was kept and not asked for just now.
+    """
+    from planner.reports.drawings.front import run_front
+    from planner.reports.drawings.gantt import stretches
+
+    (option,) = (option for option in document["options"] if option["rank"] == reasons["rank"])
     return page(
         request,
         "run_plan.html",
         **answered(document),
         query=query,
+        base=base,
+        files=files,
         option=option,
-        reasons=reasons.to_json(),
-        **_drawings(document, option, query),
+        reasons=reasons,
+        front=run_front(document, option["rank"], lambda rank: f"{base}point={rank}"),
+        stretches=stretches(option["time_lines"]),
     )
-
-
-def _drawings(document: dict[str, Any], option: dict[str, Any], query: str) -> dict[str, str]:
-    from planner.reports.drawings.front import run_front
-    from planner.reports.drawings.gantt import stretches
-
-    def href(rank: int) -> str:
-        return f"/plan?{query}&point={rank}"
-
-    return {
-        "front": run_front(document, option["rank"], href),
-        "stretches": stretches(option["time_lines"]),
-    }
 
 
 @router.get("/plan.json")

@@ -33,7 +33,16 @@ async def start(request: Request) -> HTMLResponse:
             context |= {"fault": fault, "errors": fault.fields}
             status = fault.status
     query = fields.query(filled)
-    return page(request, "start.html", status, **context, **form(), query=query, everything=everything)
+    return page(
+        request,
+        "start.html",
+        status,
+        **context,
+        **form(),
+        query=query,
+        base=f"/plan?{query}&",
+        everything=everything,
+    )
 
 
 def form() -> dict[str, Any]:
