@@ -34,7 +34,7 @@ def cash(months: Sequence[tuple[str, Decimal]], currency: str) -> str:
         parts.append(
             svg.element(
                 "rect",
-                svg.element("title", svg.escape(said)),
+                svg.hint(said),
                 x=round(left + width * 0.1, 2),
                 y=min(top, zero),
                 width=round(width * 0.8, 2),
@@ -74,7 +74,7 @@ def price(series: Series) -> str:
     parts.append(svg.element("path", d=path, class_="front"))
     parts += [
         svg.element(
-            "circle", svg.element("title", svg.escape(f"{day:%Y-%m-%d}: {amount:f}")), cx=at, cy=height, r=4,
+            "circle", svg.hint(f"{day:%Y-%m-%d}: {amount:f}"), cx=at, cy=height, r=4,
             class_="dot",
         )
         for (at, height), (day, amount) in zip(points, known, strict=True)

@@ -66,7 +66,7 @@ def _front(dots: Sequence[_Dot], others: Sequence[tuple[float, float]], currency
 def _linked(dot: _Dot, x: svg.Scale, y: svg.Scale) -> str:
     at, height = x.at(dot.hours), y.at(dot.cost)
     inside = [
-        svg.element("title", svg.escape(dot.said)),
+        svg.hint(dot.said),
         svg.line(at, y.at(dot.low), at, y.at(dot.high), "band"),
         svg.element("circle", cx=at, cy=height, r=14, class_="hit"),
         svg.element("circle", cx=at, cy=height, r=8 if dot.chosen else 5, class_="dot"),

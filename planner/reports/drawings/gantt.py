@@ -28,7 +28,7 @@ def gantt(jobs: Sequence[Mapping[str, Any]], starts: str, ends: str) -> str:
         begin, finish = (x.at((at - first) / timedelta(hours=1)) for at in (start, end))
         bar = svg.element(
             "rect",
-            svg.element("title", svg.escape(said)),
+            svg.hint(said),
             x=begin, y=top + 4, width=max(round(finish - begin, 2), 2), height=_ROW - 8, rx=2,
             class_=f"bar {job['purchase_model'].replace('_', '-')}",
         )  # fmt: skip
@@ -58,7 +58,7 @@ def stretches(lines: Sequence[Mapping[str, Any]]) -> str:
         parts.append(
             svg.element(
                 "rect",
-                svg.element("title", svg.escape(said)),
+                svg.hint(said),
                 x=begin,
                 y=top + 4,
                 width=max(round(finish - begin, 2), 2),

@@ -90,6 +90,11 @@ def element(name: str, children: str | Sequence[str] = "", **attributes: object)
     return f"<{name}{written}>{inner}</{name}>"
 
 
+def hint(said: str) -> str:
+    """What a pointer shows and a screen reader says of the element it stands in."""
+    return element("title", escape(said))
+
+
 def text(said: str, x: float, y: float, **attributes: object) -> str:
     """A piece of text, escaped."""
     return element("text", escape(said), x=x, y=y, **attributes)
@@ -101,7 +106,7 @@ def line(x1: float, y1: float, x2: float, y2: float, class_: str) -> str:
 
 def drawing(parts: Sequence[str], title: str, description: str, height: float = HEIGHT) -> str:
     """The whole SVG. description: says in words what the eye would see."""
-    head = element("title", escape(title)) + element("desc", escape(description))
+    head = hint(title) + element("desc", escape(description))
     return element(
         "svg",
         [head, *parts],
