@@ -60,12 +60,13 @@ async def history(request: Request) -> HTMLResponse:
     except TELLABLE as error:
         fault = told(error)
         return page(request, "fault.html", fault.status, fault=fault, query=query(filled))
+    moving = [one for one in series if len(one.steps) > 1]  # a single dot says no more than the table does
     return page(
         request,
         "price_history.html",
         filled=filled,
-        drawings=[(one.label, amounts.price(one)) for one in series[:_MOST_DRAWN]],
-        left=len(series[_MOST_DRAWN:]),
+        drawings=[(one.label, amounts.price(one)) for one in moving[:_MOST_DRAWN]],
+        left=len(moving[_MOST_DRAWN:]),
         rows=moves.rows[-300:],
         count=len(moves.rows),
     )
