@@ -145,7 +145,7 @@ def list_prices(
     from .lists import price_list
     from .planning import default_as_of
     from .pricing.errors import StoreUnusable
-    from .pricing.store import PriceStore
+    from .pricing.reading import open_for_reading
     from .request import instant
 
     try:
@@ -153,7 +153,7 @@ def list_prices(
     except ValueError as error:
         raise UsageError(f"as_of = {as_of}: {error}", "as_of") from error
     try:
-        with PriceStore.open() as store:
+        with open_for_reading() as store:
             offers = store.latest(
                 moment, item=item, provider=provider, region=region, contract=contract, kind=kind
             )
@@ -248,10 +248,10 @@ def find_workload(name: str, input_shape: str | None = None, vocab_size: int | N
 def _market(request: OptimizeRequest, as_of: datetime) -> Market:
     from .market import Market
     from .pricing.errors import StoreUnusable
-    from .pricing.store import PriceStore
+    from .pricing.reading import open_for_reading
 
     try:
-        with PriceStore.open() as store:
+        with open_for_reading() as store:
             return Market(
                 store.latest(as_of),
                 as_of=as_of,

@@ -17,9 +17,9 @@ from typing import Any
 from sqlalchemy import URL, Connection, Engine, StaticPool, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
+from .address import ENVIRONMENT
 from .errors import StoreUnusable
 
-ENVIRONMENT = "PLANNER_STORE_URL"
 MEMORY = "sqlite://"
 
 _BUSY_SECONDS = 30
@@ -38,13 +38,6 @@ class Place:
     shown: str
     path: Path | None
     read_only: bool
-
-
-def default_address() -> str:
-    """The SQLite file in the user's data directory."""
-    from platformdirs import user_data_path
-
-    return str(user_data_path("training-planner") / "prices.sqlite")
 
 
 def place(address: str) -> Place:

@@ -65,6 +65,11 @@ def by_date(as_of: AsOf) -> str:
 _UNTIL = " AND observed_at <= :as_of"
 
 
+def history_sql(columns: str, clauses: str) -> str:
+    """Every observation, oldest first. clauses: what `where` gave."""
+    return f"SELECT {columns} FROM observations AS o WHERE 1 = 1{clauses} ORDER BY {newness_sql('o')[1:-1]}"
+
+
 def latest_sql(columns: str, clauses: str, *, by_item: bool) -> str:
     """The newest row of each price that is not suspect. clauses: what `where` gave.
 

@@ -23,13 +23,12 @@ from typing import Any
 from sqlalchemy import Engine, text
 
 from . import snapshot
+from .address import ENVIRONMENT, default_address
 from .connect import (
-    ENVIRONMENT,
     MEMORY,
     NotWritable,
     Place,
     connect,
-    default_address,
     explained,
     place,
     use_write_ahead_log,
@@ -40,7 +39,18 @@ from .fetches import Fetch, insert_fetches, read_fetches
 from .locks import only_refresher
 from .offer import FIELDS, Offer, format_time
 from .prepare import insert, is_loaded, prepare, schema_version
-from .queries import AsOf, Filter, batches, by_date, end_of, latest_sql, newness, newness_sql, where
+from .queries import (
+    AsOf,
+    Filter,
+    batches,
+    by_date,
+    end_of,
+    history_sql,
+    latest_sql,
+    newness,
+    newness_sql,
+    where,
+)
 from .raw_answers import RawAnswers
 from .schema import HEAD
 
@@ -167,11 +177,7 @@ class PriceStore:
             contract=contract,
             condition=condition,
         )
-        return self._offers(
-            f"SELECT {_COLUMNS} FROM observations AS o WHERE 1 = 1{clauses} "
-            f"ORDER BY {newness_sql('o')[1:-1]}",
-            values,
-        )
+        return self._offers(history_sql(_COLUMNS, clauses), values)
 
     def first_after(
         self, as_of: date | datetime, *, item: Filter = None, kind: Filter = None

@@ -51,6 +51,15 @@ def test_the_first_command_runs_without_what_only_tracing_fitting_and_fetching_n
     assert "pydantic" not in names, "typer converts values through pydantic unless told that they are text"
 
 
+def test_a_warm_plan_reads_its_store_without_sqlalchemy() -> None:
+    """Importing it takes a quarter of what a warm plan takes (planner/pricing/reading.py)."""
+    arguments = ("optimize", "--model", "bert-base", "--epochs", "10")
+    imported(*arguments)
+    names, out = imported(*arguments)
+    assert "p4d.24xlarge" in out
+    assert not names & {"sqlalchemy", "alembic"}
+
+
 def test_the_library_is_imported_lazily() -> None:
     code = "import planner, sys; print(sorted(name for name in sys.modules if name.startswith('planner')))"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
