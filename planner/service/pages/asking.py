@@ -42,6 +42,8 @@ def _plan(asked: Mapping[str, Any]) -> Plan:
     from planner.request import OptimizeRequest
 
     model = str(asked.get("model", ""))
+    if not model:
+        raise UsageError("which model? All names are offered by the field", "model")
     # A path or a factory would make the service read files or run code of the caller's choosing.
     if ":" in model or "/" in model or model.endswith(".json"):
         raise UsageError(f"model = {model}: pages plan named workloads; see planner workloads list", "model")

@@ -60,3 +60,17 @@ if (waiting) {
   };
   setTimeout(again, 1000 * Number(waiting.dataset.refresh));
 }
+
+// A message about a line takes the caret there.
+document.addEventListener("click", (event) => {
+  const link = event.target.closest("[data-line]");
+  const area = link && document.querySelector(link.getAttribute("href"));
+  if (!area) return;
+  event.preventDefault();
+  const before = area.value.split("\n").slice(0, Number(link.dataset.line) - 1).join("\n");
+  const start = before.length + (before ? 1 : 0);
+  const end = area.value.indexOf("\n", start);
+  area.focus();
+  area.setSelectionRange(start, end < 0 ? area.value.length : end);
+  area.scrollTop = (before.split("\n").length - 3) * parseFloat(getComputedStyle(area).lineHeight);
+});

@@ -6,6 +6,8 @@ import re
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
 from planner.service.pages import fields
@@ -147,3 +149,20 @@ def test_long_and_repeated_fields_are_cut_and_joined() -> None:
     assert found["gpu"] == "a,b"
     assert len(found["model"]) == 2000
     assert found.keys() == {"gpu", "model"}
+
+
+@settings(max_examples=60)
+@given(
+    st.sampled_from(["/", "/plan", "/prices", "/prices/history", "/hardware", "/plan/options.csv"]),
+    st.dictionaries(
+        st.sampled_from([*fields.KEYS, "point", "all", "item", "kind", "leaf", "contract"]),
+        st.one_of(
+            st.text(max_size=40), st.sampled_from(["1e999999", "NaN", "-0", "\x00", "\ud7ff", "9" * 400])
+        ),
+        max_size=5,
+    ),
+)
+def test_p27_whatever_is_asked_no_page_breaks(client: Any, path: str, asked: dict[str, str]) -> None:
+    """Answered or refused in words, never a fault of ours; P26: numbers that would fill the memory, too."""
+    answer = client.get(path, params=asked)
+    assert answer.status_code in (200, 404, 422), (path, asked)
