@@ -45,9 +45,9 @@ def optimize(model: str | OptimizeRequest, **values: Any) -> Plan:
     found = find_workload(request.model, request.input_shape, request.vocab_size)
     job, told = job_of(found, request)
     as_of = request.as_of or default_as_of()
-    market = _market(request, as_of)
+    market = market_for(request, as_of)
     owned = at_hand(request.own, market)
-    machines = _machines(request, market, owned)
+    machines = machines_for(request, market, owned)
     precisions = request.precision or usual_precisions(found)
     estimator = TracedEstimator(found, job.size, job.optimizer)
     estimator.prepare((machine.gpu for machine in machines), precisions)
@@ -245,7 +245,8 @@ def find_workload(name: str, input_shape: str | None = None, vocab_size: int | N
         raise UsageError(str(error), "model") from error
 
 
-def _market(request: OptimizeRequest, as_of: datetime) -> Market:
+def market_for(request: OptimizeRequest, as_of: datetime) -> Market:
+    """The stored offers as of then, in the request's currency. Raises NothingStored."""
     from .market import Market
     from .pricing.errors import StoreUnusable
     from .pricing.reading import open_for_reading
@@ -264,7 +265,7 @@ def _market(request: OptimizeRequest, as_of: datetime) -> Market:
         raise NothingStored(str(error)) from error
 
 
-def _machines(request: OptimizeRequest, market: Market, owned: AtHand) -> Sequence[Machine]:
+def machines_for(request: OptimizeRequest, market: Market, owned: AtHand) -> Sequence[Machine]:
     """Every instance and rig that the filters leave, and what the user owns."""
     from .models.hardware import catalogue
     from .options import Machine

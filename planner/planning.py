@@ -86,7 +86,7 @@ def make_plan(planning: Planning) -> Plan:
         warnings=_warnings(planning, terms, {option.purchase_model for option in options}),
         seed=request.seed,
         evaluated=len(rows),
-        snapshot=_snapshot(market),
+        snapshot=snapshot_of(market),
         limits=limits.as_text(),
     )
 
@@ -162,7 +162,7 @@ def _warnings(planning: Planning, terms: Terms, models: set[str]) -> tuple[str, 
     return tuple(found)
 
 
-def _snapshot(market: Market) -> str:
+def snapshot_of(market: Market) -> str:
     """Names the prices that were read: a hash over what was observed."""
     digest = hashlib.sha256()
     for offer in market.offers:

@@ -11,6 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -81,10 +82,14 @@ class Simulated:
         return round(float(np.mean(kept)), 4)
 
 
-def simulate(options: Sequence[Draw], seed: int) -> Simulated:
-    """Draws hours and costs of every option under common random numbers. Same seed, same draws."""
+def simulate(options: Sequence[Draw], seed: int, *, draws: int = DRAWS, run: int | None = None) -> Simulated:
+    """Draws hours and costs of every option under common random numbers. Same seed, same draws.
+
+    run: number of a run in a schedule. Runs share what is one fact for all of them (how far the speed model
+    is off, electricity, prices, resale); start-up, losses and outages are each run's own.
+    """
     facts = [option.priced.interruptions for option in options]
-    luck = _Luck(seed, max((_columns(fact) for fact in facts if fact is not None), default=1))
+    luck = _Luck(seed, max((_columns(fact) for fact in facts if fact is not None), default=1), draws, run)
     starts = {option.start.key: _two_sided(luck.start, option.start) for option in options}
     start = np.array([starts[option.start.key] for option in options])
     centre = np.array([[option.training_hours] for option in options])
@@ -106,20 +111,38 @@ def simulate(options: Sequence[Draw], seed: int) -> Simulated:
 class _Luck:
     """The random numbers of all options, each (draws,) or (draws, losses)."""
 
-    def __init__(self, seed: int, columns: int) -> None:
-        self._rng = np.random.default_rng(seed)
-        sample = np.sort(self._rng.standard_normal(DRAWS * _STRATUM)).reshape(DRAWS, _STRATUM).mean(axis=1)
-        self._scores = (sample - sample[::-1]) / 2
-        self.speed = self._normal()
-        self.start = self._normal()
-        self.losses = self._normal()
-        self.by_factor = {factor: self._normal() for factor in _FACTORS}
-        self.arrivals = self._rng.exponential(size=(DRAWS, columns)).cumsum(axis=1)
-        self.lost = self._rng.random((DRAWS, columns)).cumsum(axis=1)
-        self.outages = self._rng.exponential(size=(DRAWS, columns)).cumsum(axis=1)
+    def __init__(self, seed: int, columns: int, draws: int, run: int | None) -> None:
+        rng = np.random.default_rng(seed)
+        self._scores = _scores(seed, draws)
+        rng.standard_normal(draws * _STRATUM)  # what _scores drew
+        self.speed = rng.permutation(self._scores)
+        start, losses = rng.permutation(self._scores), rng.permutation(self._scores)
+        self.by_factor = {factor: rng.permutation(self._scores) for factor in _FACTORS}
+        if run is not None:
+            rng = np.random.default_rng((seed, run))
+            start, losses = rng.permutation(self._scores), rng.permutation(self._scores)
+        self.start, self.losses = start, losses
+        self.arrivals = rng.exponential(size=(draws, columns)).cumsum(axis=1)
+        self.lost = rng.random((draws, columns)).cumsum(axis=1)
+        self.outages = rng.exponential(size=(draws, columns)).cumsum(axis=1)
 
-    def _normal(self) -> Floats:
-        return self._rng.permutation(self._scores)
+
+@lru_cache(maxsize=4)
+def _scores(seed: int, draws: int) -> Floats:
+    """The expected order statistics of a normal sample of that size, symmetric around 0."""
+    numbers = np.random.default_rng(seed).standard_normal(draws * _STRATUM)
+    sample = np.sort(numbers).reshape(draws, _STRATUM).mean(axis=1)
+    return np.asarray((sample - sample[::-1]) / 2)
+
+
+def factors(seed: int, draws: int) -> dict[Factor, Floats]:
+    """The normal of each factor, (draws,), as every option of that seed has it."""
+    return _Luck(seed, 1, draws, None).by_factor
+
+
+def lognormal(z: Floats, low: float, high: float) -> Floats:
+    """Factors around 1 whose 10 % and 90 % points are low and high."""
+    return _factor(z, low, high)
 
 
 def _factor(z: Floats, low: Any, high: Any) -> Floats:
@@ -203,11 +226,10 @@ def _costs(options: Sequence[Draw], ratio: Floats, luck: _Luck) -> Floats:
     return np.asarray(cost)
 
 
-_RANKS = [int(0.1 * DRAWS), math.ceil(0.9 * DRAWS) - 1]
-
-
 def _p10_p90(draws: Floats) -> list[list[float]]:
-    ends: list[list[float]] = np.partition(draws, _RANKS, axis=1)[:, _RANKS].tolist()
+    count = draws.shape[1]
+    ranks = [int(0.1 * count), math.ceil(0.9 * count) - 1]
+    ends: list[list[float]] = np.partition(draws, ranks, axis=1)[:, ranks].tolist()
     return ends
 
 
