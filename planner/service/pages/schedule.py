@@ -8,7 +8,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, Response
 
 from planner.errors import UsageError
-from planner.service.pages import asking, schedule_text
+from planner.service.pages import add_job, asking, schedule_text
 from planner.service.pages.faults import TELLABLE, told
 from planner.service.pages.render import page
 
@@ -28,6 +28,10 @@ async def sent(request: Request) -> Response:
     """Check the text; plan it where that was asked and nothing is wrong."""
     form = await request.form()
     text = str(form.get("schedule", "")).replace("\r\n", "\n").lstrip("\n")
+    if form.get("do") == "add":
+        return await _added(
+            request, text, {key: str(form.get(key, "")).strip()[:200] for key in add_job.KEYS}
+        )
     try:
         found = await asking.apart(schedule_text.read, text)
     except UsageError as error:
@@ -45,6 +49,20 @@ async def sent(request: Request) -> Response:
     return _editor(request, text, sound=sound)
 
 
+async def _added(request: Request, text: str, filled: dict[str, str]) -> HTMLResponse:
+    """The text with the job of the small form, and what is wrong with it now."""
+    needed = {key: "is needed" for key in ("id", "workload") if not filled[key]}
+    if needed:
+        return _editor(request, text, 422, job=filled, errors=needed)
+    try:
+        text = await asking.apart(add_job.with_job, text, filled)
+        await asking.apart(schedule_text.read, text)
+    except UsageError as error:
+        wrong = await asking.apart(schedule_text.messages, error, text)
+        return _editor(request, text, 422, messages=wrong)
+    return _editor(request, text, sound=f'"{filled["id"]}" stands in the text now.')
+
+
 def _editor(
     request: Request,
     text: str,
@@ -53,10 +71,23 @@ def _editor(
     messages: list[schedule_text.Message] | None = None,
     sound: str = "",
     fault: Any = None,
+    job: dict[str, str] | None = None,
+    errors: dict[str, str] | None = None,
 ) -> HTMLResponse:
     rows = min(max(text.count("\n") + 3, _FEWEST_ROWS), _MOST_ROWS)
     return page(
-        request, "schedule.html", status, text=text, rows=rows, messages=messages or [], sound=sound, fault=fault
+        request,
+        "schedule.html",
+        status,
+        text=text,
+        rows=rows,
+        messages=messages or [],
+        sound=sound,
+        fault=fault,
+        job_fields=add_job.FIELDS,
+        job=job or {},
+        errors=errors or {},
+        names=asking.names(),
     )
 
 
