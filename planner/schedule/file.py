@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from planner.request import CONVERT
+from planner.request import CONVERT, span_hours
 
 from . import quantities as q
 
@@ -58,11 +58,11 @@ def _month(value: Any) -> date:
 
 
 def _every(value: Any) -> Any:
-    return value if value == "month" else q.span_hours(value)
+    return value if value == "month" else span_hours(value)
 
 
 Share = Annotated[Decimal, _read(q.share, "19 %")]
-Hours = Annotated[Decimal, _read(q.span_hours, "21d", "6h")]
+Hours = Annotated[Decimal, _read(span_hours, "21d", "6h")]
 When = Annotated[datetime | date | Decimal | None, _read(q.moment_or_span, "2027-03-31", "5d")]
 
 

@@ -170,7 +170,7 @@ def request_of(job: ScheduledJob, file: ScheduleFile) -> OptimizeRequest:
     cloud, costs = file.cloud, file.costs
     dataset_samples, epochs = job.dataset_samples, job.epochs
     if job.steps is not None:
-        dataset_samples, epochs = _samples_of_steps(job), Decimal(1)
+        dataset_samples, epochs = _samples_of_steps(job, job.steps), Decimal(1)
     return OptimizeRequest(
         model=job.workload,
         epochs=epochs,
@@ -200,14 +200,14 @@ def _with_own(providers: tuple[str, ...]) -> tuple[str, ...]:
     return (*providers, "own") if providers and "own" not in providers else providers
 
 
-def _samples_of_steps(job: ScheduledJob) -> int:
+def _samples_of_steps(job: ScheduledJob, steps: int) -> int:
     from planner.api import find_workload
 
     reference = find_workload(job.workload).reference
     batch = job.batch_size or (reference.global_batch_size if reference else None)
     if batch is None:
         raise UsageError(f"{job.id}: steps need a batch_size: {job.workload} has no reference run", "steps")
-    return int(job.steps) * batch
+    return steps * batch
 
 
 def converted(

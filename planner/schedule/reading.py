@@ -48,14 +48,12 @@ def parse(text: str, name: str = "schedule") -> dict[str, Any]:
         def compose_node(self, parent: Any, index: Any) -> Any:
             event = self.peek_event()  # type: ignore[no-untyped-call]
             if isinstance(event, yaml.events.AliasEvent):
-                raise yaml.constructor.ConstructorError(
-                    None, None, "anchors are not allowed", event.start_mark
-                )
+                raise _refusal("anchors are not allowed", event.start_mark)
             self.depth = getattr(self, "depth", 0) + 1
             if self.depth > _DEEPEST:
-                raise yaml.constructor.ConstructorError(None, None, "nested too deep", event.start_mark)
+                raise _refusal("nested too deep", event.start_mark)
             try:
-                return super().compose_node(parent, index)  # type: ignore[no-untyped-call]
+                return super().compose_node(parent, index)
             finally:
                 self.depth -= 1
 
@@ -63,9 +61,7 @@ def parse(text: str, name: str = "schedule") -> dict[str, Any]:
             seen = set()
             for key, _ in node.value:
                 if key.value in seen:
-                    raise yaml.constructor.ConstructorError(
-                        None, None, f'the key "{key.value}" stands there twice', key.start_mark
-                    )
+                    raise _refusal(f'the key "{key.value}" stands there twice', key.start_mark)
                 seen.add(key.value)
             return super().construct_mapping(node, deep)
 
@@ -79,6 +75,12 @@ def parse(text: str, name: str = "schedule") -> dict[str, Any]:
     if not isinstance(found, dict):
         raise UsageError(f"{name}: a schedule holds keys and values; see: planner schedule init", "schedule")
     return found
+
+
+def _refusal(what: str, mark: Any) -> Exception:
+    from yaml.constructor import ConstructorError
+
+    return ConstructorError(None, None, what, mark)
 
 
 def checked(values: dict[str, Any], name: str = "schedule") -> ScheduleFile:
