@@ -146,6 +146,7 @@ class _Maker:
         self._times()
         self._sizes()
         self._rig_hours()
+        self._packing()
         self._cover()
         self._quotas()
         self._limits()
@@ -409,6 +410,35 @@ class _Maker:
             entries.append((np.array(owned, dtype=np.int64), -hours))
         self.builder.row(entries, high=hours * there)
 
+    def _packing(self) -> None:
+        """Runs cannot be cut to fill a month: what a rig can take one after another, by dual feasible functions.
+
+        u maps shares of a month to [0, 1] so that shares of at most 1 in all keep Σ u ≤ 1; so Σ k u(share) x ≤
+        rigs. With u = 1 above a half: of runs longer than half a month a rig takes one. Source: S. Fekete,
+        J. Schepers, New classes of fast lower bounds for bin packing problems, Math. Programming 91 (2001).
+        """
+        problem, options = self.problem, self.options
+        single = np.array([len(months) == 1 for months in self.months], dtype=bool)
+        month_of = np.array([months[0] if months else -1 for months in self.months], dtype=np.int64)
+        for rig in range(len(problem.rigs)):
+            mine = (options.rig == rig) & single[options.job]
+            for month in sorted(set(month_of[options.job[mine]].tolist())):
+                rows = np.flatnonzero(mine & (month_of[options.job] == month))
+                jobs = options.job[rows]
+                opens = max(self.opens[month], float(self.early[jobs].min()))
+                whole = self.opens[month + 1] - opens
+                upto = min(self.opens[month + 1], float(self.late[jobs].max())) - opens
+                share = options.hours[rows] / min(upto, whole * problem.availability)
+                owned = [c for rung in self.owned[rig] for m, c in rung if m <= month]
+                for grown in _dual_feasible(share):
+                    weight = grown * options.rigs[rows]
+                    if weight.any():
+                        entries: list[Entry] = [
+                            (self.x[rows], weight),
+                            (np.array(owned, dtype=np.int64), -1.0),
+                        ]
+                        self.builder.row(entries, high=float(problem.rigs[rig].at_hand))
+
     def _cover(self) -> None:
         problem, options = self.problem, self.options
         for number, c in enumerate(problem.commitments):
@@ -508,3 +538,15 @@ class _Maker:
             self.builder.row(
                 [(np.array(columns), 1.0), (np.array(relief, dtype=np.int64), -1.0)], high=len(columns) - 1.0
             )
+
+
+def _dual_feasible(share: Floats) -> list[Floats]:
+    """Some such functions of shares in [0, 1]: what they map them to."""
+    found = []
+    for k in (1, 2, 3):
+        steps = (k + 1) * share
+        near = np.abs(steps - np.round(steps)) < 1e-9
+        found.append(np.where(near, share, np.floor(steps) / k))
+    for edge in (0.25, 0.4):
+        found.append(np.where(share > 1 - edge + 1e-9, 1.0, np.where(share < edge - 1e-9, 0.0, share)))
+    return found

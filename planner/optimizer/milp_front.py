@@ -17,9 +17,10 @@ import numpy as np
 
 from .assemble import choice_of
 from .flat import SAME_HOURS, Floats, Options, flatten
+from .flexible import Flexible
 from .linear_model import Solved
 from .milp import Cut, ScheduleModel, Shape, build
-from .placement import EXACT_JOBS, Placed, Placer
+from .placement import EXACT_JOBS, Placed, Placer, objective
 from .problem import Choice, Problem
 from .reduction import reduce, shortest_time
 from .solver import Solver
@@ -68,6 +69,7 @@ class MilpFront:
         self.cuts: list[Cut] = []
         self.found = Found([], [])
         self.size = 0.0  # of the cost, for the tie break
+        self.place = True  # False takes the model's word for when jobs run; for measuring it alone
 
     def missing(self) -> list[int]:
         """Jobs without any option."""
@@ -96,6 +98,7 @@ class MilpFront:
         scale: dict[int, float] = {}
         guesses: list[Cut] = []  # cuts that are not proven
         cut_rounds = scale_rounds = 0
+        best: Choice | None = None
         while True:
             true = not scale and not guesses  # whether the model is still a relaxation
             shape = Shape(most, self.watched, self._tie(most), False, [*self.cuts, *guesses], scale)
@@ -104,19 +107,23 @@ class MilpFront:
             if model is None or solved is None or solved.status == "infeasible":
                 if true:
                     self.found.bounds.append((most, math.inf))
-                return None
+                return best
             if true:
                 self.found.bounds.append((most, model.bound_of_cost(solved.bound)))
             if solved.x is None:
-                return None
+                return best
             self.size = max(self.size, model.cost(solved.x))
             picks, bought = model.picks(solved.x), model.bought(solved.x, self.problem)
+            if not self.place:
+                return self._unplaced(model, solved, picks, bought)
             placed = self.placer.place(picks, bought, model.levels(solved.x, self.problem), most)
             choice = self._take(picks, bought, placed, solved.status == "optimal" and true)
             if choice is not None and choice.time <= most + SAME_HOURS:
-                return choice
+                return choice if best is None or choice.cost < best.cost else best
+            if not placed.exact:
+                best = self._near(picks, bought, model.levels(solved.x, self.problem), most, best)
             if self.left() <= 0:
-                return None
+                return best
             if self._watch(picks, bought, placed, model, solved, most):
                 continue
             if cut_rounds < (_CUT_ROUNDS if len(picks) <= EXACT_JOBS or placed.exact else _GUESSES):
@@ -124,9 +131,25 @@ class MilpFront:
                 cut = self._cut(picks, bought, placed, most)
                 (self.cuts if placed.exact else guesses).append(cut)
                 continue
-            if scale_rounds >= _SCALE_ROUNDS or not self._shrink(scale, picks, placed, most):
-                return None
+            close = best is not None and best.cost <= self.found.bound(most) * (1 + self.gap)
+            if close or scale_rounds >= _SCALE_ROUNDS or not self._shrink(scale, picks, placed, most):
+                return best
             scale_rounds += 1
+
+    def _near(
+        self,
+        picks: Sequence[int],
+        bought: Sequence[Sequence[int]],
+        levels: Sequence[float],
+        most: float,
+        best: Choice | None,
+    ) -> Choice | None:
+        """The better of `best` and a plan near this one that is in time."""
+        choice = Flexible(self.problem, self.placer, self.reduced, most).near(picks, bought, levels)
+        if choice is None or (best is not None and best.cost <= choice.cost):
+            return best
+        self.found.choices.append(choice)
+        return choice
 
     def _tie(self, most: float) -> float:
         """Cost of an hour that decides between equally cheap plans, far below the gap in all."""
@@ -160,6 +183,31 @@ class MilpFront:
         choice = choice_of(self.problem, picks, placed.start, placed.time, bought, -math.inf, proven)
         if choice is not None:
             self.found.choices.append(choice)
+        return choice
+
+    def _unplaced(
+        self,
+        model: ScheduleModel,
+        solved: Solved,
+        picks: list[int],
+        bought: tuple[tuple[int, ...], ...],
+    ) -> Choice:
+        assert solved.x is not None
+        ends = [
+            float(solved.x[c]) + job.options[p].hours
+            for c, p, job in zip(model.starts, picks, self.problem.jobs, strict=True)
+        ]
+        choice = Choice(
+            option=tuple(picks),
+            start=tuple(float(start) for start in solved.x[model.starts]),
+            bought=bought,
+            level=tuple(model.levels(solved.x, self.problem)),
+            cost=model.cost(solved.x),
+            time=objective(self.problem, ends),
+            bound=-math.inf,
+            proven=solved.status == "optimal",
+        )
+        self.found.choices.append(choice)
         return choice
 
     def _watch(

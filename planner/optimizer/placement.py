@@ -45,7 +45,7 @@ class Placed:
 
 
 @dataclass(frozen=True, slots=True)
-class _Task:
+class Task:
     hours: float
     earliest: float
     latest: float  # start
@@ -83,10 +83,10 @@ class Placer:
         """picks: place of each job's option. bought, level: as in Choice. most: the `time` wanted; where the
         jobs are many the search ends once it is reached. below: only a smaller `time` is of use; where the
         jobs are few the search gives up what cannot get there, and Placed.start is then nan or inf."""
-        return _Search(self, picks, bought, level, most, below).run(exact_jobs)
+        return Search(self, picks, bought, level, most, below).run(exact_jobs)
 
 
-class _State:
+class State:
     """What is free, and when jobs end, part of the way through."""
 
     __slots__ = ("cash", "cover", "ends", "pools", "queues", "starts")
@@ -98,8 +98,8 @@ class _State:
         self.starts: list[float] = [math.nan] * jobs
         self.ends: list[float] = [math.nan] * jobs
 
-    def copy(self) -> _State:
-        other = _State(
+    def copy(self) -> State:
+        other = State(
             [queue.copy() for queue in self.queues],
             [pool.copy() for pool in self.pools],
             [months.copy() for months in self.cover],
@@ -110,7 +110,7 @@ class _State:
         return other
 
 
-class _Search:
+class Search:
     def __init__(
         self,
         placer: Placer,
@@ -122,15 +122,15 @@ class _Search:
     ) -> None:
         self.placer, self.problem = placer, placer.problem
         self.bought, self.level, self.most, self.below = bought, level, most, below
-        self.tasks = [self._task(j, pick) for j, pick in enumerate(picks)]
+        self.tasks = [self.task(j, pick) for j, pick in enumerate(picks)]
         self.contested = [j for j, task in enumerate(self.tasks) if self._shares(task)]
 
-    def _task(self, j: int, pick: int) -> _Task:
+    def task(self, j: int, pick: int) -> Task:
         problem, job = self.problem, self.problem.jobs[j]
         option = job.options[pick]
         earliest, latest = option_window(problem, self.placer.starts, job, option)
         own = option.rig is not None
-        return _Task(
+        return Task(
             hours=option.hours,
             earliest=earliest,
             latest=latest - option.hours,
@@ -144,7 +144,7 @@ class _Search:
             spend=option.list_spend,
         )
 
-    def _shares(self, task: _Task) -> bool:
+    def _shares(self, task: Task) -> bool:
         return (
             task.queue is not None
             or task.pool is not None
@@ -152,7 +152,7 @@ class _Search:
             or self.problem.month_budget is not None
         )
 
-    def fresh(self) -> _State:
+    def fresh(self) -> State:
         problem, starts = self.problem, self.placer.starts
         queues: list[Profile] = []
         for rig, kind in enumerate(problem.rigs):
@@ -172,7 +172,7 @@ class _Search:
             for c, level in zip(problem.commitments, self.level, strict=True)
         ]
         pools = [Profile([(0.0, float(pool.gpus))]) for pool in problem.pools]
-        return _State(queues, pools, cover, self._cash(), len(problem.jobs))
+        return State(queues, pools, cover, self._cash(), len(problem.jobs))
 
     def _cash(self) -> Months | None:
         problem = self.problem
@@ -188,15 +188,15 @@ class _Search:
                 left[month] -= (level - c.held) * c.term_hours * hours / problem.horizon_hours
         return Months(self.placer.starts, left)
 
-    def put(self, state: _State, j: int) -> bool:
+    def put(self, state: State, j: int) -> bool:
         """Start job j as early as can be; False where it never can."""
         start = self.first_start(state, j, state.ends)
         if math.isinf(start):
             return False
-        self._hold(state, j, start)
+        self.hold(state, j, start)
         return True
 
-    def first_start(self, state: _State, j: int, ends: Sequence[float]) -> float:
+    def first_start(self, state: State, j: int, ends: Sequence[float]) -> float:
         """The first moment at which everything that job j needs is free; inf if never. [h]"""
         task, job = self.tasks[j], self.problem.jobs[j]
         start = max([task.earliest, *(ends[i] for i in job.predecessors)])
@@ -219,7 +219,7 @@ class _Search:
             start = later
         return math.inf
 
-    def relaxed_ends(self, state: _State) -> list[float]:
+    def relaxed_ends(self, state: State) -> list[float]:
         """When jobs would end at the best if those not placed yet did not stand in each other's way. [h]"""
         ends = state.ends[:]
         for j in self.placer.order:
@@ -227,7 +227,22 @@ class _Search:
                 ends[j] = self.first_start(state, j, ends) + self.tasks[j].hours
         return ends
 
-    def _hold(self, state: _State, j: int, start: float) -> None:
+    def release(self, state: State, j: int) -> None:
+        """Give back what job j holds."""
+        task, start = self.tasks[j], state.starts[j]
+        if task.queue is not None:
+            state.queues[task.queue].take(start, start + task.held, -task.rigs)
+            if self.problem.one_queue:
+                state.queues[-1].take(start, start + task.held, -1.0)
+        if task.pool is not None:
+            state.pools[task.pool].take(start, start + task.hours, -task.gpus)
+        if task.commitment is not None:
+            state.cover[task.commitment].take(start, task.hours, -task.spend)
+        if state.cash is not None:
+            state.cash.take(start, task.hours, -task.cost)
+
+    def hold(self, state: State, j: int, start: float) -> None:
+        """Start job j then."""
         task = self.tasks[j]
         if task.queue is not None:
             state.queues[task.queue].take(start, start + task.held, task.rigs)
@@ -241,7 +256,7 @@ class _Search:
             state.cash.take(start, task.hours, task.cost)
         state.starts[j], state.ends[j] = start, start + task.hours
 
-    def list_schedule(self, keys: Sequence[float]) -> _State | None:
+    def list_schedule(self, keys: Sequence[float]) -> State | None:
         """Jobs whose predecessors are placed are put in by ascending key."""
         import heapq
 
@@ -287,13 +302,13 @@ class _Search:
             return Placed(never, math.inf, never, exact)
         return Placed(tuple(state.starts), self.time(state.ends), tuple(self.lateness(state.ends)), exact)
 
-    def _good_orders(self) -> _State | None:
+    def _good_orders(self) -> State | None:
         """The best of several rules, shuffles of the best rule, and moving late jobs forward."""
         due = self._due()
         slack = [d - t.hours for d, t in zip(due, self.tasks, strict=True)]
         wide = [-t.rigs * t.held for t in self.tasks]
         rules: list[list[float]] = [due, slack, wide]
-        best: _State | None = None
+        best: State | None = None
         best_keys, best_worth = due, (math.inf, math.inf)
 
         def tried(keys: list[float]) -> bool:
@@ -317,7 +332,7 @@ class _Search:
                 break
         return best
 
-    def _promote(self, keys: list[float], state: _State, tried: Callable[[list[float]], bool]) -> bool:
+    def _promote(self, keys: list[float], state: State, tried: Callable[[list[float]], bool]) -> bool:
         """Move what ends too late, and what it waits for, ahead of what stands in its way."""
         keys = list(keys)
         for _ in range(_PROMOTIONS):
@@ -368,20 +383,20 @@ class _Search:
 class _AllOrders:
     """Depth first over the orders of jobs that share something; the others start as soon as they can."""
 
-    def __init__(self, search: _Search) -> None:
+    def __init__(self, search: Search) -> None:
         self.search = search
         self.shared = set(search.contested)
         self.worth = (0.0, search.below) if math.isfinite(search.below) else (math.inf, math.inf)
         self.floor = search.worth_of(search.relaxed_ends(search.fresh()))
-        self.found: _State | None = None
+        self.found: State | None = None
 
-    def best(self) -> _State | None:
+    def best(self) -> State | None:
         search = self.search
         left = [len(set(job.predecessors)) for job in search.problem.jobs]
         self._go(search.fresh(), left, {j for j, count in enumerate(left) if count == 0})
         return self.found
 
-    def _go(self, state: _State, left: list[int], ready: set[int]) -> None:
+    def _go(self, state: State, left: list[int], ready: set[int]) -> None:
         search = self.search
         while alone := [j for j in ready if j not in self.shared]:
             for j in alone:
@@ -411,7 +426,7 @@ class _AllOrders:
             if left[follower] == 0:
                 ready.add(follower)
 
-    def _hopeless(self, state: _State) -> bool:
+    def _hopeless(self, state: State) -> bool:
         """Whether nothing better can follow, even if what is left shared nothing."""
         if self.worth == (math.inf, math.inf):
             return False

@@ -79,18 +79,22 @@ def _by_model(
     work = MilpFront(problem, solver, gap, time.monotonic() + seconds)
     if work.missing():
         return []
-    cheapest = work.point(math.inf)
+    search(work, points, gap, progress)
+    rows = work.found.front()
+    return rows if len(rows) <= points else _thinned(rows, points)
+
+
+def search(work: MilpFront, points: int, gap: float, progress: Progress | None) -> None:
+    """Both ends, then between them."""
+    work.point(math.inf)
     if points > 1 and work.left() > 0:
         shortest = work.shortest()
         if work.point(shortest) is None and work.left() > 0:
             fastest = work.fastest_time()
             if fastest > shortest + SAME_HOURS and math.isfinite(fastest):
                 work.point(fastest)
-    if cheapest is None and not work.found.choices:
-        return []
-    bisect(work, points, gap, progress)
-    rows = work.found.front()
-    return rows if len(rows) <= points else _thinned(rows, points)
+    if work.found.choices:
+        bisect(work, points, gap, progress)
 
 
 @dataclasses.dataclass(slots=True)
