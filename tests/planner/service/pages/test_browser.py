@@ -19,6 +19,8 @@ PAGES = {
     "hardware": "/hardware?kind=gpu",
     "card": "/hardware/rtx-4090-24gb",
     "accuracy": "/accuracy",
+    "schedule": "/schedule",
+    "settings": "/settings",
 }
 SERIOUS = ("serious", "critical")
 
@@ -149,3 +151,35 @@ def test_paper_holds_the_answer_and_not_the_form(look: Any) -> None:
     looked.page.emulate_media(media="print")
     assert not looked.page.is_visible("form.ask")
     assert looked.page.is_visible("#answer table")
+
+
+def test_a_schedule_is_mended_line_by_line(look: Any) -> None:
+    looked = look()
+    looked.go("/schedule")
+    page = looked.page
+    sound = page.input_value("#f-schedule")
+    page.fill("#f-schedule", sound.replace("months: 12", "months: twelve"))
+    page.click("button[value=check]")
+    page.wait_for_selector("#e-schedule")
+    (line,) = [number for number, text in enumerate(sound.splitlines(), 1) if text.startswith("months:")]
+    page.click(f"[data-line='{line}']")
+    chosen = page.evaluate(
+        "(a => a.value.slice(a.selectionStart, a.selectionEnd))(document.querySelector('#f-schedule'))"
+    )
+    assert chosen == "months: twelve"
+    assert page.get_attribute("#f-schedule", "aria-invalid") == "true"
+    page.fill("#f-schedule", sound)
+    page.click("button[value=check]")
+    page.wait_for_selector("#said-title:text('Sound')")
+
+
+def test_a_job_is_added_to_a_schedule_by_form(look: Any) -> None:
+    looked = look(script=False)
+    looked.go("/schedule")
+    page = looked.page
+    page.click("summary")
+    page.fill("#f-id", "one-more")
+    page.fill("#f-workload", "bert-base")
+    page.click("button[value=add]")
+    assert "- id: one-more" in page.input_value("#f-schedule")
+    assert "stands in the text now" in page.inner_text(".beside")
