@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         list_prices,
         list_workloads,
         optimize,
+        optimize_schedule,
         show_hardware,
         show_workload,
     )
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 # Public name -> module that defines it; the one list, also behind __all__ and dir().
 _HOME = {
     "optimize": "api",
+    "optimize_schedule": "api",
     "estimate_memory": "api",
     "estimate_throughput": "api",
     "list_prices": "api",
@@ -61,6 +63,7 @@ __all__ = [
     "list_prices",
     "list_workloads",
     "optimize",
+    "optimize_schedule",
     "show_hardware",
     "show_workload",
 ]

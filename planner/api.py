@@ -11,6 +11,7 @@ from .request import OptimizeRequest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from .estimates import MemoryAnswer, ThroughputAnswer
     from .listings import Listing
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from .options import Machine
     from .own_rigs import AtHand
     from .pricing.offer import Offer
+    from .schedule.plan import SchedulePlan
 
 
 def optimize(model: str | OptimizeRequest, **values: Any) -> Plan:
@@ -65,6 +67,31 @@ def optimize(model: str | OptimizeRequest, **values: Any) -> Plan:
             now=request.as_of or datetime.now(UTC),
         )
     )
+
+
+def optimize_schedule(schedule: str | Path | Mapping[str, Any], **settings: Any) -> SchedulePlan:
+    """The exact front of a project's whole schedule: what to buy, what to rent, when and for which run.
+
+    schedule: a YAML file, or its values. settings: as in planner.schedule.api.optimize_schedule.
+    Raises UsageError, Infeasible (naming what to relax), NoPrice and NothingStored.
+    """
+    from .schedule.api import optimize_schedule as optimized
+
+    return optimized(schedule, **settings)
+
+
+def check_schedule(schedule: str | Path | Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The runs of a schedule file, written out, once nothing is wrong with it. Raises UsageError."""
+    from .schedule.api import runs_as_rows
+
+    return runs_as_rows(schedule)
+
+
+def schedule_schema() -> dict[str, Any]:
+    """The JSON schema of schedule files."""
+    from .schedule.file import ScheduleFile
+
+    return ScheduleFile.model_json_schema()
 
 
 def estimate_memory(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from planner.answer import Assumption
 from planner.errors import Infeasible, UsageError
+from planner.request import number
 
 from .plan import PlanPoint, SchedulePlan
 from .simulate import DRAWS
@@ -54,9 +55,56 @@ def optimize_schedule(
         if key not in OVERRIDES:
             raise UsageError(f'no key "{key}"; a schedule\'s flags: {", ".join(OVERRIDES)}', key)
         if value is not None:
-            values[key] = value
+            values[key] = _with_currency(value, values) if key == "budget" else value
     file = checked(values, name)
     return _plan(file, values, points, confidence, seconds, draws, progress or _silent)
+
+
+def _with_currency(budget: Any, values: Mapping[str, Any]) -> Any:
+    """A bare number given beside the file is in the file's own currency."""
+    try:
+        number(budget)
+    except ValueError:
+        return budget
+    return f"{budget} {values.get('currency', 'USD')}"
+
+
+def runs_as_rows(schedule: str | Path | Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Each run of a schedule with its dates, once the file is sound. Raises UsageError."""
+    from planner.answer import moment
+
+    from .build import rig_counts
+    from .options import request_of
+    from .reading import checked
+    from .rigs import known_rigs
+    from .runs import calendar_of, runs_of
+
+    values, name = _values(schedule)
+    file = checked(values, name)
+    calendar = calendar_of(file)
+    runs = runs_of(file, calendar)
+    known_rigs(rig_counts(file))
+    for job in file.jobs:
+        _known_workload(job.id, request_of(job, file).model)
+    return [
+        {
+            "run": run.id,
+            "workload": run.job.workload,
+            "release": moment(calendar.moment(run.release)),
+            "deadline": None if run.deadline is None else moment(calendar.moment(run.deadline)),
+            "after": ", ".join(runs[before].id for before in run.predecessors) or None,
+        }
+        for run in runs
+    ]
+
+
+def _known_workload(job: str, model: str) -> None:
+    from planner.api import find_workload
+
+    try:
+        find_workload(model)
+    except UsageError as error:
+        raise UsageError(f"{job}: {error}", "jobs") from error
 
 
 def _values(schedule: str | Path | Mapping[str, Any]) -> tuple[dict[str, Any], str]:

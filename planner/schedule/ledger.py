@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from decimal import Decimal
 
 from planner import money
@@ -93,7 +93,7 @@ def _payment_of_run(
     rented = line.item == "compute"
     list_price = placed.list_price if rented else None
     return Payment(
-        due=end,
+        due=due_at(start, end),
         service_start=start,
         service_end=end,
         category="compute" if rented else _CATEGORY.get(line.item, "other"),
@@ -135,7 +135,7 @@ def purchases_of(rigs: Rigs, bought: Sequence[Sequence[int]]) -> list[tuple[RigC
                     ordered=rigs.ordered(cost, month),
                     usable=rigs.calendar.edges[month],
                     unit_price=cost.paid,
-                    sold=rigs.calendar.ends if resale else None,
+                    sold=rigs.calendar.ends - timedelta(seconds=1) if resale else None,
                     resale_each=resale or None,
                     life_months=cost.life_months,
                 )
@@ -192,7 +192,7 @@ def keep_payments(
     for number in range(month, calendar.months):
         start, end = calendar.edges[number], calendar.edges[number + 1]
         yield _plain(
-            due=end, start=start, end=end, category="hosting", expenditure="operating",
+            due=due_at(start, end), start=start, end=end, category="hosting", expenditure="operating",
             description=f"staff and hosting of {cost.rig.id}", hardware=cost.rig.id, quantity=Decimal(count),
             unit="rig-month", unit_price=cost.monthly, asset=asset or f"{cost.rig.id}@hand",
             source="the schedule's costs.staff and costs.hosting",
@@ -208,11 +208,16 @@ def promise_payments(file: ScheduleFile, levels: Levels, calendar: Calendar) -> 
             start, end = calendar.edges[number], calendar.edges[number + 1]
             hours = money.quantity((end - start).total_seconds() / 3600)
             yield _plain(
-                due=end, start=start, end=end, category="commitment", expenditure="operating",
+                due=due_at(start, end), start=start, end=end, category="commitment", expenditure="operating",
                 description=f"promised spend {each.id}", provider=each.provider,
                 purchase_model="savings_plan", quantity=hours, unit="h", unit_price=level,
                 source="the schedule's cloud.commitments",
             )  # fmt: skip
+
+
+def due_at(start: datetime, end: datetime) -> datetime:
+    """The last second of what is paid for: the first of the next month would be the next month's cash."""
+    return max(start, end - timedelta(seconds=1))
 
 
 def level_of(level: float, held: Decimal) -> tuple[Decimal, Decimal]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -159,6 +159,12 @@ def _cost(
         may_buy=buy,
         lead=lead,
     )
+
+
+def known_rigs(names: Iterable[str]) -> None:
+    """Raises UsageError for a name that no rig of the catalogue has."""
+    for name in names:
+        _rig(name)
 
 
 def owned_of(counts: Mapping[str, int], market: Market) -> AtHand:

@@ -43,6 +43,9 @@ _owning, _prices, _shown = _panel("Owning"), _panel("Prices"), _panel("What is s
 @app.command()
 @answers
 def optimize(
+    schedule: Annotated[
+        Text, typer.Argument(metavar="[SCHEDULE]", help="A whole schedule in YAML, instead of --model.")
+    ] = None,
     model: Annotated[
         Text, _run("A workload, config.json or package.module:factory.", "NAME", "--model", "-m")
     ] = None,
@@ -75,12 +78,14 @@ def optimize(
     max_price_age: Annotated[Text, _prices("Leave older prices out: 90d.", "TIME")] = None,
     seed: Annotated[Text, _prices("Of the simulated P10 and P90.", "N")] = None,
     explain: Annotated[Text, _shown("Every term of option N (a rank or an id).", "N")] = None,
+    points: Annotated[Text, _limit("Most plans on a schedule's front: 12.", "N")] = None,
+    objective: Annotated[Text, _limit("Of a schedule: finish, turnaround or lateness.", "NAME")] = None,
     everything: Annotated[
         bool, _shown("All options, not only the best of each kind.", None, "--all")
     ] = False,
     project: Annotated[Text, _shown("A label for the first column of csv.", "LABEL")] = None,
 ) -> Answer:
-    """What a training run costs and takes, owned and cloud side by side.
+    """What a training run, or a whole schedule of runs, costs and takes, owned and cloud side by side.
 
     Flags about the plan may also stand in the configuration file or in
     PLANNER_ variables; see planner config show.
@@ -88,12 +93,22 @@ def optimize(
     Examples:
       planner optimize --model bert-base --epochs 10
       planner optimize --model gpt2 --tokens 9e9 --own rig-4x-rtx-4090
+      planner optimize schedule.yaml --budget "60000 USD"
       planner optimize --model bert-base --epochs 10 --explain 1
     """
     given = locals()
     from planner.request import request_keys
 
     ceiling = _ceiling(fail_above)
+    if schedule is not None:
+        from planner.cli.scheduling import schedule_answer
+
+        return schedule_answer(schedule, given, ceiling)
+    for name in ("points", "objective"):
+        if given[name] is not None:
+            from planner.errors import UsageError
+
+            raise UsageError(f"--{name} is about a schedule: planner optimize SCHEDULE.yaml", name)
     plan = _planned({key: _separated(given[key]) for key in request_keys()})
     for warning in plan.warnings:
         print(look_of(sys.stderr).text(f"warning: {warning}"), file=sys.stderr)
