@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from planner.reports import figures
 from planner.reports.lists import fitting, sentence, table
 from planner.reports.look import Look
 from planner.reports.tabular import Cell
 
-DROPPED = ("gap", "chance", "upfront", "range")
+DROPPED = ("upfront", "chance", "range", "gap")
 """Columns that make room, first to go first."""
 
 _RIGHT = frozenset({"cost", "range", "upfront", "time", "chance", "gap"})
@@ -40,12 +41,11 @@ def schedule_table(document: Mapping[str, Any], look: Look) -> str:
         "chance": "ON TIME",
         "gap": "GAP",
         "buys": "BUYS",
-        "rents": "RENTED",
+        "rents": "RENTS",
     }
     filled = [key for key in headings if any(row[key] for row in rows)]
-    keys = fitting(
-        filled, lambda key: max(len(headings[key]), *(len(row[key]) for row in rows)), look, DROPPED
-    )
+    widths = {key: max(len(headings[key]), *(len(row[key]) for row in rows)) for key in filled}
+    keys = fitting(filled, widths.__getitem__, look, DROPPED)
     body = table(
         [headings[key] for key in keys],
         [[row[key] for key in keys] for row in rows],
@@ -62,10 +62,12 @@ def header(document: Mapping[str, Any]) -> tuple[str, ...]:
     """What was planned, and on which prices."""
     jobs = len(document["front"][0]["jobs"])
     limits = "".join(f" · {key.replace('_', ' ')} {value}" for key, value in document["limits"].items())
+    first = _local(document["starts"], document)
+    last = _local(document["ends"], document) - timedelta(days=1)
     oldest = document["oldest_price"]
     aged = "" if oldest is None else f", oldest of {oldest[:10]}"
     return (
-        f"{document['name']} · {jobs} runs · {document['starts'][:10]} to {document['ends'][:10]}{limits}",
+        f"{document['name']} · {jobs} runs · {first:%Y-%m} to {last:%Y-%m}{limits}",
         f"Prices as of {document['as_of'][:10]}: {len(document['prices'])} used{aged} · "
         f"{document['currency']} excl. tax unless the file says so",
     )
@@ -143,6 +145,11 @@ def rents(point: Mapping[str, Any]) -> str:
     return f"{len(rented)} of {len(jobs)} runs, most {where}"
 
 
+def _local(moment: str, document: Mapping[str, Any]) -> datetime:
+    """An instant of the document in the schedule's own time zone."""
+    return datetime.fromisoformat(moment).astimezone(ZoneInfo(document["time_zone"]))
+
+
 def _cells(point: Mapping[str, Any], document: Mapping[str, Any]) -> dict[str, str]:
     cost = {key: Decimal(value) for key, value in point["cost"].items()}
     on_time = point["risk"]["on_time"]
@@ -154,9 +161,9 @@ def _cells(point: Mapping[str, Any], document: Mapping[str, Any]) -> dict[str, s
         "range": figures.money_range(cost["p10"], cost["p90"]),
         "upfront": figures.money(upfront) if upfront else "",
         "time": f"{figures.hours(point['time_hours']['p50'])} h",
-        "ends": f"{datetime.fromisoformat(point['finish']):%Y-%m-%d}",
+        "ends": f"{_local(point['finish'], document):%Y-%m-%d}",
         "chance": "" if on_time is None else figures.share(on_time),
         "gap": f"{point['gap'] * 100:.1f} %" if point["gap"] >= 5e-4 else ("" if point["proven"] else "0 %"),
         "buys": buys(point),
-        "rents": rents(point),
+        "rents": rents(point).partition(" runs")[0],
     }

@@ -163,9 +163,9 @@ def _parts(file: ScheduleFile, progress: Progress) -> tuple[Parts, Market]:
     owned = owned_of(rig_counts(file), market)
     workshop = Workshop(file, market, owned, first.as_of or datetime.now(UTC))
     works: list[Work] = []
-    for number, run in enumerate(runs):
+    for run in runs:
         works.append(workshop.work(run))
-        progress("options of the runs", number + 1, len(runs))
+        progress("options of the runs", len(works), len(runs))
     rigs = rigs_of(file, calendar, works[0].terms)
     built = build(file, calendar, runs, works, rigs)
     return Parts(file, calendar, runs, tuple(works), rigs, built), market
@@ -255,22 +255,18 @@ def _assumptions(parts: Parts, works: Sequence[Work]) -> tuple[Assumption, ...]:
     """Everything used that the file does not say, each once."""
     from planner import money
 
-    found = [each for work in works for each in work.told]
-    found += works[0].terms.assume.used()
+    found = [
+        Assumption("prices", "today's prices hold for the whole schedule: none is forecast", "schedule"),
+        Assumption("rigs_at_hand", "rigs at hand are kept: the resale they lose is in no plan", "schedule"),
+        Assumption("schedule_end", "every run ends within the schedule's last month", "schedule"),
+        Assumption("left_out", "storage and egress are left out: no rate for them is stored", "price store"),
+    ]
     tariff = works[0].terms.tariff
     if tariff is not None and parts.file.costs.electricity is None:
         said = f"electricity {money.text(tariff.price)} {parts.file.currency}/kWh"
         found.append(Assumption("electricity_price", said, tariff.source))
-    found += [
-        Assumption(
-            "rigs_at_hand", "rigs at hand are kept: the resale they lose meanwhile is in no plan", "schedule"
-        ),
-        Assumption("schedule_end", "every run ends within the schedule's last month", "schedule"),
-        Assumption(
-            "prices", "today's prices hold for the whole schedule: no forecast of prices is made", "schedule"
-        ),
-        Assumption("left_out", "storage and egress are left out: no rate for them is stored", "price store"),
-    ]
+    found += [each for work in works for each in work.told]
+    found += works[0].terms.assume.used()
     return tuple({(each.key, each.text): each for each in found}.values())
 
 
