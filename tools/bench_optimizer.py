@@ -2,8 +2,8 @@
 
 Instances are made here, from seed 0, without the planner's data. Per job: a lognormal amount of work; rented
 options of 6 GPU types × 6 counts × contracts and regions (on demand, spot, committed); own options of
-1 to 12 (or 24) rigs. 40 % of the jobs have a predecessor; a chain of jobs shares one month, its release is the
-month's start, and `time` counts from there, so it is the critical path in hours. Rigs work 85 % of the time;
+1 to 12 (or 24) rigs. 40 % of the jobs have a predecessor; a chain of jobs shares one month, its release is
+the start of that month, and `time` counts from there: the critical path in hours. Rigs work 85 % of the time;
 up to 16 can be bought, from the first month on; one commitment takes any level.
 
 Printed per case: CPU seconds over all processes (this one and the solver's), wall seconds, rows, the widest
@@ -31,7 +31,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import numpy as np
 
-from planner.optimizer import linear_model, milp, queue_dp, schedule_front, solver
+from planner.optimizer import linear_model, queue_dp, schedule_front, solver
 from planner.optimizer.flat import flatten
 from planner.optimizer.milp_front import MilpFront
 from planner.optimizer.problem import Commitment, Job, Option, Problem, RigType
@@ -137,7 +137,10 @@ def relaxed_front(problem: Problem, points: int, gap: float, seconds: float) -> 
         work.place = False
         schedule_front.search(work, points, gap, None)
         rows = work.found.front()
-    lines = [f"      {row.time:9.1f} h {row.cost:12.2f}  {sum(map(sum, row.bought)):2d} rigs  gap {row.gap:.3%}" for row in rows]
+    lines = [
+        f"      {row.time:9.1f} h {row.cost:12.2f}  {sum(map(sum, row.bought)):2d} rigs  gap {row.gap:.3%}"
+        for row in rows
+    ]
     return len(rows), max(row.gap for row in rows), lines
 
 
@@ -201,7 +204,8 @@ def measured(name: str, bar: float, repeat: int, run: Callable[[], Answer], show
         "" if math.isinf(bar) else f" (bar {bar:g}: {'met' if statistics.median(cpu) <= bar else 'MISSED'})"
     )
     print(
-        f"{name:<34} {spread} s CPU{verdict}, {statistics.median(wall):.1f} s wall, {answer[0]} rows, widest gap {answer[1]:.3%}"
+        f"{name:<34} {spread} s CPU{verdict}, {statistics.median(wall):.1f} s wall, "
+        f"{answer[0]} rows, widest gap {answer[1]:.3%}"
     )
     for line in answer[2] if show else ():
         print(line)

@@ -61,13 +61,14 @@ class Flexible:
                 bought,
                 -math.inf,
             )
-            if choice is not None and choice.time <= self.most + SAME_HOURS:
-                if best is None or choice.cost < best.cost:
-                    best = choice
+            if choice is None or choice.time > self.most + SAME_HOURS:
+                continue
+            if best is None or choice.cost < best.cost:
+                best = choice
         return best
 
 
-def _commitment_price(problem: Problem, options: Options) -> np.ndarray:  # type: ignore[type-arg]
+def _commitment_price(problem: Problem, options: Options) -> np.ndarray:
     """What spend drawn from a commitment is worth: its price after the discount. (options,) [currency]"""
     rate = np.array([(1 - c.discount) / c.load_factor for c in problem.commitments] or [0.0])
     return np.where(options.commitment >= 0, options.spend * rate[options.commitment], 0.0)

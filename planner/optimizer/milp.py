@@ -411,11 +411,12 @@ class _Maker:
         self.builder.row(entries, high=hours * there)
 
     def _packing(self) -> None:
-        """Runs cannot be cut to fill a month: what a rig can take one after another, by dual feasible functions.
+        """Runs cannot be cut to fill a month: what a rig can take one after another.
 
-        u maps shares of a month to [0, 1] so that shares of at most 1 in all keep Σ u ≤ 1; so Σ k u(share) x ≤
-        rigs. With u = 1 above a half: of runs longer than half a month a rig takes one. Source: S. Fekete,
-        J. Schepers, New classes of fast lower bounds for bin packing problems, Math. Programming 91 (2001).
+        u maps shares of a month to [0, 1] so that shares of at most 1 in all keep Σ u ≤ 1 (dual feasible
+        functions); so Σ k u(share) x ≤ rigs. With u = 1 above a half: of runs longer than half a month a rig
+        takes one. Source: S. Fekete, J. Schepers, New classes of fast lower bounds for bin packing problems,
+        Math. Programming 91 (2001).
         """
         problem, options = self.problem, self.options
         single = np.array([len(months) == 1 for months in self.months], dtype=bool)

@@ -1,6 +1,7 @@
 """The front of a schedule: for every `time`, the least that it costs, with a plan that keeps every hour.
 
-Which method: all combinations where they are few (exact); the linear model otherwise. Points are set by
+Which method: all combinations where they are few (exact); dynamic programming where jobs form one queue; the
+linear model otherwise. Points are set by
 halving the interval across which the cost drops most, since costs fall steeply near the fastest plan and
 hardly at all far from it.
 """
@@ -13,6 +14,7 @@ import math
 import time
 from collections.abc import Callable
 
+from . import queue_dp
 from .check_choice import check_choice
 from .enumerate_small import small_enough, small_front
 from .flat import SAME_HOURS, flatten
@@ -50,6 +52,8 @@ def front(
     if len(set(options.job.tolist())) == len(problem.jobs) and small_enough(problem, options):
         rows = small_front(problem, options)
         rows = rows if len(rows) <= points else _thinned(rows, points)
+    elif len(set(options.job.tolist())) == len(problem.jobs) and queue_dp.fits(problem, options):
+        rows = queue_dp.queue_front(problem, options, points)
     else:
         own = solver or Solver()
         try:

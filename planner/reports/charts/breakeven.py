@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .theme import PALETTE, drawn
+from .theme import PALETTE, drawn, figures
 
 Row = Mapping[str, Any]
 
@@ -25,7 +25,11 @@ def breakeven(rows: Sequence[Row], x_title: str, currency: str, x_is_month: bool
         .mark_line(point=x_is_month)
         .encode(
             x=x,
-            y=alt.Y("so_far:Q", title=f"{currency} so far", axis=alt.Axis(format="~s")),
+            y=alt.Y(
+                "so_far:Q",
+                title=f"{currency} so far",
+                axis=alt.Axis(format=figures(max(row["so_far"] for row in rows))),
+            ),
             color=alt.Color(
                 "way:N",
                 title=None,

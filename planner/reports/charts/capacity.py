@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .theme import CONTRAST, PALETTE, drawn
+from .theme import CONTRAST, PALETTE, drawn, figures
 
 Row = Mapping[str, Any]
 
@@ -23,7 +23,11 @@ def capacity(used: Sequence[Row], owned: Sequence[Row]) -> dict[str, Any]:
         .mark_bar(stroke="#888888", strokeWidth=0.8)
         .encode(
             x=x,
-            y=alt.Y("gpu_hours:Q", title="GPU-hours", axis=alt.Axis(format="~s")),
+            y=alt.Y(
+                "gpu_hours:Q",
+                title="GPU-hours",
+                axis=alt.Axis(format=figures(max((row["gpu_hours"] for row in used), default=0))),
+            ),
             color=alt.Color(
                 "place:N",
                 title="stacked in this order, top first",

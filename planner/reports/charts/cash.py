@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .theme import CONTRAST, PALETTE, drawn
+from .theme import CONTRAST, PALETTE, drawn, figures
 
 Row = Mapping[str, Any]
 KINDS = ("operating", "capital", "prepaid", "disposal")
@@ -19,6 +19,7 @@ def cash(rows: Sequence[Row], totals: Sequence[Row], currency: str) -> dict[str,
     """
     import altair as alt
 
+    largest = max((abs(row["so_far"]) for row in totals), default=0.0)
     present = [kind for kind in KINDS if any(row["expenditure"] == kind for row in rows)]
     colors = [_COLORS[KINDS.index(kind)] for kind in present]
     x = alt.X("month:O", title=None, axis=alt.Axis(labelAngle=-45))
@@ -27,7 +28,7 @@ def cash(rows: Sequence[Row], totals: Sequence[Row], currency: str) -> dict[str,
         .mark_bar(stroke="#888888", strokeWidth=0.8)
         .encode(
             x=x,
-            y=alt.Y("amount:Q", title=currency, axis=alt.Axis(format="~s"), stack="zero"),
+            y=alt.Y("amount:Q", title=currency, axis=alt.Axis(format=figures(largest)), stack="zero"),
             color=alt.Color(
                 "expenditure:N",
                 title="dashed line: sum so far",

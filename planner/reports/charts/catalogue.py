@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from planner.reports.plan_file import Document, is_schedule, name_of, number_of
+
 from . import rows, what_if
-from .documents import Document, is_schedule, name_of, number_of
 
 Plan = Mapping[str, Any]
 _ONE_RUN = "one run has no calendar; plan a schedule to see it"

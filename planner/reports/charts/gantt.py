@@ -19,7 +19,7 @@ def gantt(rows: Sequence[Row]) -> dict[str, Any]:
     import altair as alt
 
     base = alt.Chart(alt.Data(values=list(rows)))
-    y = alt.Y("row:N", title=None, sort=None, axis=alt.Axis(labelLimit=150, labelOverlap=False))
+    y = alt.Y("row:N", title=None, sort=None, axis=alt.Axis(labelOverlap=False))
     kinds = ["owned", "rented"]
     color = alt.Color(
         "kind:N", title="dashed edge: rented", scale=alt.Scale(domain=kinds, range=list(PALETTE[:2]))
@@ -38,7 +38,7 @@ def gantt(rows: Sequence[Row]) -> dict[str, Any]:
         alt.Tooltip("deadline_text:N", title="deadline"),
     ]
     bars = base.mark_bar(height=14, stroke=PALETTE[6], strokeWidth=1.5, minBandSize=3).encode(
-        x=alt.X("start:T", title=None, axis=alt.Axis(format="%b %d")),
+        x=alt.X("start:T", title=None, axis=alt.Axis(format="%d %b", labelSeparation=12, tickCount=8)),
         x2="end:T",
         y=y,
         color=color,

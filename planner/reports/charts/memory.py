@@ -18,7 +18,7 @@ def memory(rows: Sequence[Row], capacity_gib: float, total_gib: float) -> dict[s
     parts = [str(row["part"]) for row in rows]
     scale = alt.Scale(domain=[0, max(capacity_gib, total_gib) * 1.04], nice=False)
     base = alt.Chart(alt.Data(values=list(rows)))
-    y = alt.Y("part:N", sort=parts, title=None, axis=alt.Axis(labelLimit=150, labelOverlap=False))
+    y = alt.Y("part:N", sort=parts, title=None, axis=alt.Axis(labelOverlap=False))
     hover = [alt.Tooltip("part:N"), alt.Tooltip("gib:Q", title="GiB", format=".3f")]
     bars = base.mark_bar(height=15, color=MAIN).encode(
         x=alt.X("from:Q", title="GiB a GPU; line: card is full", scale=scale), x2="to:Q", y=y, tooltip=hover

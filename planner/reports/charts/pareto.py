@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .theme import CONTRAST, PALETTE, drawn
+from .theme import CONTRAST, PALETTE, drawn, figures
 
 Row = Mapping[str, Any]
 
@@ -21,7 +21,12 @@ def pareto(rows: Sequence[Row], currency: str) -> dict[str, Any]:
         "hours:Q", title="hours, central estimate (log)", scale=alt.Scale(type="log", nice=False, padding=24)
     )
     y_scale = alt.Scale(type="log", nice=False, padding=16)
-    y = alt.Y("cost:Q", title=f"{currency} (log); bars P10 to P90", scale=y_scale, axis=alt.Axis(format="~s"))
+    y = alt.Y(
+        "cost:Q",
+        title=f"{currency} (log); bars P10 to P90",
+        scale=y_scale,
+        axis=alt.Axis(format=figures(max(row["cost"] for row in rows))),
+    )
     hover = [
         alt.Tooltip("name:N", title="plan"),
         alt.Tooltip("kind:N", title="kind"),
@@ -36,7 +41,9 @@ def pareto(rows: Sequence[Row], currency: str) -> dict[str, Any]:
     color = alt.Color(
         "kind:N", title="kind", scale=alt.Scale(domain=kinds, range=list(PALETTE[: len(kinds)]))
     )
-    shape = alt.Shape("kind:N", title="kind", scale=alt.Scale(domain=kinds))
+    shape = alt.Shape(
+        "kind:N", title="kind", legend=alt.Legend(symbolOpacity=1), scale=alt.Scale(domain=kinds)
+    )
     front = base.transform_filter("datum.front")
     layers = [
         base.transform_filter("!datum.front")
@@ -60,6 +67,8 @@ def pareto(rows: Sequence[Row], currency: str) -> dict[str, Any]:
         base.transform_filter("datum.chosen")
         .mark_point(size=320, filled=False, color=CONTRAST, strokeWidth=2.5, shape="circle")
         .encode(x=x, y=y, tooltip=hover),
-        front.mark_text(align="left", dx=7, dy=-8).encode(x=x, y=y, text="plan:N"),
+        front.mark_text(align="left", dx=7, dy=-8).encode(x=x, y=y, text="label:N"),
     ]
+    if all(row["front"] for row in rows):  # a layer of nothing makes Vega complain
+        layers = layers[1:]
     return drawn(alt.layer(*layers), 300)

@@ -17,7 +17,7 @@ def price_ages(rows: Sequence[Row]) -> dict[str, Any]:
     items = [str(row["item"]) for row in rows]
     qualities = sorted({str(row["quality"]) for row in rows})
     base = alt.Chart(alt.Data(values=list(rows)))
-    y = alt.Y("item:N", sort=items, title=None, axis=alt.Axis(labelLimit=150, labelOverlap=False))
+    y = alt.Y("item:N", sort=items, title=None, axis=alt.Axis(labelOverlap=False))
     color = alt.Color(
         "quality:N", title="quality", scale=alt.Scale(domain=qualities, range=list(PALETTE[: len(qualities)]))
     )
@@ -29,7 +29,7 @@ def price_ages(rows: Sequence[Row]) -> dict[str, Any]:
         alt.Tooltip("quality:N"),
         alt.Tooltip("source:N"),
     ]
-    x = alt.X("age_days:Q", title="days between the price and the plan", scale=alt.Scale(padding=10))
+    x = alt.X("age_days:Q", title="days between the price and the plan", scale=alt.Scale(domainMin=0))
     stems = base.mark_rule(opacity=0.45, strokeWidth=1.5).encode(x=alt.X("zero:Q"), x2="age_days:Q", y=y)
     dots = base.mark_point(filled=True, size=70, opacity=1).encode(
         x=x,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -9,8 +10,9 @@ from decimal import Decimal
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from planner.reports.plan_file import Document, is_schedule, name_of, number_of
+
 from .cash import KINDS
-from .documents import Document, is_schedule, name_of, number_of
 
 Plan = Mapping[str, Any]
 Row = dict[str, Any]
@@ -32,7 +34,28 @@ def pareto_rows(document: Document, chosen: int) -> list[Row]:
     if not schedule:
         front = [plan for plan in plans if plan["pareto"] or number_of(plan) == chosen]
         plans = front + [plan for plan in plans if plan not in front][:_MOST_DOTS]
-    return [_dot(plan, schedule, chosen) for plan in plans]
+    return _labelled([_dot(plan, schedule, chosen) for plan in plans])
+
+
+def _labelled(dots: list[Row]) -> list[Row]:
+    """The dots with the number that is written beside each: none where another's would stand under it."""
+    front = sorted((dot for dot in dots if dot["front"]), key=lambda dot: (not dot["chosen"], dot["cost"]))
+    widths = {axis: _log_width([dot[axis] for dot in front]) for axis in ("hours", "cost")}
+    placed: list[Row] = []
+    for dot in front:
+        apart = all(
+            abs(math.log(dot["hours"] / other["hours"])) > 0.025 * widths["hours"]
+            or abs(math.log(dot["cost"] / other["cost"])) > 0.06 * widths["cost"]
+            for other in placed
+        )
+        if apart:
+            placed.append(dot)
+    shown = {dot["plan"] for dot in placed}
+    return [{**dot, "label": dot["plan"] if dot["plan"] in shown else ""} for dot in dots]
+
+
+def _log_width(values: Sequence[float]) -> float:
+    return math.log(max(values) / min(values)) if values else 0.0
 
 
 def _dot(plan: Plan, schedule: bool, chosen: int) -> Row:

@@ -30,7 +30,7 @@ def config(theme: Theme) -> dict[str, Any]:
             "domainColor": ink,
             "tickColor": ink,
             "labelOverlap": "greedy",
-            "labelLimit": 130,
+            "labelLimit": 200,
         },
         "legend": {
             "labelColor": ink,
@@ -47,6 +47,11 @@ def config(theme: Theme) -> dict[str, Any]:
         "rule": {"color": ink},
         "line": {"strokeWidth": 2.5},
     }
+
+
+def figures(largest: float) -> str:
+    """The d3 format of an axis of amounts: 12k above a thousand, else three digits (never 260m for 0.26)."""
+    return "~s" if abs(largest) >= 1000 else ",.3~r"
 
 
 def drawn(chart: Any, height: int) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .theme import PALETTE, drawn
+from .theme import PALETTE, drawn, figures
 
 Row = Mapping[str, Any]
 
@@ -26,12 +26,12 @@ def tornado(rows: Sequence[Row], base: float, currency: str) -> dict[str, Any]:
         alt.Chart(alt.Data(values=values))
         .mark_bar(height=16, stroke="#888888")
         .encode(
-            y=alt.Y("driver:N", sort=drivers, title=None, axis=alt.Axis(labelLimit=150, labelOverlap=False)),
+            y=alt.Y("driver:N", sort=drivers, title=None, axis=alt.Axis(labelOverlap=False)),
             x=alt.X(
                 "base:Q",
                 title=f"{currency}; dashed edge: driver low",
                 scale=x_scale,
-                axis=alt.Axis(format="~s"),
+                axis=alt.Axis(format=figures(high)),
             ),
             x2="cost:Q",
             color=alt.Color(

@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from decimal import ROUND_CEILING, Decimal
 from typing import Any
 
-from .documents import Document, is_schedule, name_of
+from planner.reports.plan_file import Document, is_schedule, name_of
+
 from .rows import totals
 
 Plan = Mapping[str, Any]

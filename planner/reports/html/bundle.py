@@ -18,7 +18,7 @@ def vega_bundle() -> str:
         raise UsageError(
             "charts need vl-convert: pip install 'training-planner[reports]'", "reports"
         ) from error
-    script: str = vl_convert.javascript_bundle(vl_version=VEGA_LITE)
+    script: str = vl_convert.javascript_bundle("", vl_version=VEGA_LITE)
     if "</script" in script.lower():
         raise AssertionError("the bundle would end its own script element")
     return script

@@ -11,8 +11,8 @@ from typing import Any
 
 from planner.errors import UsageError
 from planner.reports.charts import catalogue
-from planner.reports.charts.documents import Document, is_schedule, name_of, number_of, plan_of
 from planner.reports.charts.theme import THEMES, config
+from planner.reports.plan_file import Document, is_schedule, name_of, number_of, plan_of
 
 from .bundle import VEGA_LITE, vega_bundle
 from .tables import amount, exact, tables
@@ -37,9 +37,12 @@ def page(document: Document, point: int | None = None) -> str:
     charts = [catalogue.chart(name, document, plan) for name in catalogue.CHARTS]
     bundle, script = vega_bundle(), (TEMPLATES / "page.js").read_text(encoding="utf-8")
     environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True, undefined=jinja2.StrictUndefined,
-        trim_blocks=True, lstrip_blocks=True,
-    )  # fmt: skip
+        loader=jinja2.FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
     found: str = environment.get_template("page.html.jinja").render(
         title=_title(document),
         plan=name_of(plan),
@@ -54,7 +57,7 @@ def page(document: Document, point: int | None = None) -> str:
         bundle=bundle,
         script=script,
         policy=_policy(bundle, script),
-        made=f"Vega-Lite {VEGA_LITE}, {len(bundle.encode()) / 1e6:.1f} MB of this file; nothing is loaded from elsewhere.",
+        made=f"Vega-Lite {VEGA_LITE} is {len(bundle.encode()) / 1e6:.1f} MB of it; nothing is loaded.",
         document=document,
     )
     return found
@@ -66,7 +69,8 @@ def _policy(*scripts: str) -> str:
         f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
         for script in scripts
     )
-    return f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
+    rest = "style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
+    return f"default-src 'none'; script-src {hashes}; {rest}"
 
 
 def _inert(values: Any) -> str:
@@ -87,11 +91,14 @@ def _facts(document: Document, plan: Mapping[str, Any]) -> list[tuple[str, str, 
     """(label, figure, where it comes from) of the head of the page."""
     cost, hours, money = plan["cost"], plan["time_hours"], document["currency"]
     found = [
-        ("Cost", f"{amount(cost['p50'])} {money}",
-         f"P10 {amount(cost['p10'])}, P90 {amount(cost['p90'])}; exactly {exact(cost['p50'])}"),
+        (
+            "Cost",
+            f"{amount(cost['p50'])} {money}",
+            f"P10 {amount(cost['p10'])}, P90 {amount(cost['p90'])}; exactly {exact(cost['p50'])}",
+        ),
         ("Paid upfront", f"{amount(plan['cash_upfront'])} {money}", "before the first run begins"),
         ("Time", f"{hours['p50']:,.1f} h", f"P10 {hours['p10']:,.1f}, P90 {hours['p90']:,.1f}"),
-    ]  # fmt: skip
+    ]
     if is_schedule(document):
         risk = plan["risk"]
         on_time = "no deadlines" if risk["on_time"] is None else f"{risk['on_time']:.0%} on time"

@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 from planner.reports.charts import rows
-from planner.reports.charts.documents import Document, is_schedule, name_of, number_of
+from planner.reports.plan_file import Document, is_schedule, name_of, number_of
 
 Plan = Mapping[str, Any]
 MOST_PAYMENTS = 1500
@@ -59,8 +59,18 @@ def _front(document: Document, plan: Plan) -> Table:
     money = document["currency"]
     schedule = is_schedule(document)
     plans = document["front"] if schedule else [o for o in document["options"] if o["pareto"] or o is plan]
-    heads = [("plan", True), ("what", False), (f"{money} P50", True), ("P10", True), ("P90", True),
-             ("hours P50", True), ("P10", True), ("P90", True), (f"upfront {money}", True), ("risk", False)]  # fmt: skip
+    heads = [
+        ("plan", True),
+        ("what", False),
+        (f"{money} P50", True),
+        ("P10", True),
+        ("P90", True),
+        ("hours P50", True),
+        ("P10", True),
+        ("P90", True),
+        (f"upfront {money}", True),
+        ("risk", False),
+    ]
     body = [
         [("▸ " if number_of(p) == number_of(plan) else "") + str(number_of(p)), name_of(p)]
         + [amount(p["cost"][key]) for key in ("p50", "p10", "p90")]
@@ -68,8 +78,13 @@ def _front(document: Document, plan: Plan) -> Table:
         + [amount(p["cash_upfront"]), _risk(p)]
         for p in plans
     ]
-    return Table("The front: no plan here is both cheaper and faster than another", heads, body,
-                 "▸ marks the plan this page shows. P50 is the central estimate; P10 and P90 are simulated.", True)  # fmt: skip
+    return Table(
+        "The front: no plan here is both cheaper and faster than another",
+        heads,
+        body,
+        "▸ marks the plan this page shows. P50 is the central estimate; P10 and P90 are simulated.",
+        True,
+    )
 
 
 def _risk(plan: Plan) -> str:
@@ -96,14 +111,26 @@ def _cash(document: Document, plan: Plan) -> Table:
         ]
         for month, net, so_far in rows.totals(document, plan)
     ]
-    note = f"The last sum is the plan's cost, {exact(plan['cost']['p50'])} {document['currency']}; cells are rounded to cents."
+    whole = f"{exact(plan['cost']['p50'])} {document['currency']}"
+    note = f"The last sum is the plan's cost, {whole}; cells are rounded to cents."
     return Table(f"Cash by month, {document['currency']}", heads, body, note, True)
 
 
 def _jobs(document: Document, plan: Plan) -> Table:
     at, money = rows.zone(document), document["currency"]
-    heads = [("run", False), ("workload", False), ("on", False), ("how", False), ("starts", False), ("ends", False),
-             ("deadline", False), ("hours", True), (f"{money} by itself", True), ("kWh", True), ("speed from", False)]  # fmt: skip
+    heads = [
+        ("run", False),
+        ("workload", False),
+        ("on", False),
+        ("how", False),
+        ("starts", False),
+        ("ends", False),
+        ("deadline", False),
+        ("hours", True),
+        (f"{money} by itself", True),
+        ("kWh", True),
+        ("speed from", False),
+    ]
     body = []
     for job in sorted(plan["jobs"], key=lambda each: (each["start"], each["id"])):
         moments = [
@@ -112,19 +139,48 @@ def _jobs(document: Document, plan: Plan) -> Table:
         ]
         energy = "unknown" if job["energy_kwh"] is None else amount(job["energy_kwh"], 1)
         tier = job["detail"].get("throughput", {}).get("tier", "")
-        body.append([job["id"], job["workload"], rows.place(job), job["purchase_model"].replace("_", " "), *moments,
-                     f"{job['time_hours']['p50']:,.1f}", amount(job["cost"]["p50"]), energy, tier])  # fmt: skip
+        body.append(
+            [
+                job["id"],
+                job["workload"],
+                rows.place(job),
+                job["purchase_model"].replace("_", " "),
+                *moments,
+                f"{job['time_hours']['p50']:,.1f}",
+                amount(job["cost"]["p50"]),
+                energy,
+                tier,
+            ]
+        )
     return Table(f"Runs, times in {at}", heads, body, "A run's cost does not hold its share of rigs bought.")
 
 
 def _cost(document: Document, plan: Plan) -> Table:
-    heads = [("part", False), ("quantity", True), ("unit", False), ("unit price", True),
-             (document["currency"], True), ("how", False), ("basis", False), ("source", False), ("seen", False)]  # fmt: skip
+    heads = [
+        ("part", False),
+        ("quantity", True),
+        ("unit", False),
+        ("unit price", True),
+        (document["currency"], True),
+        ("how", False),
+        ("basis", False),
+        ("source", False),
+        ("seen", False),
+    ]
     body = [
-        [line["item"], exact(line["quantity"]), line["unit"], exact(line["unit_price"]), amount(line["amount"], 4),
-         line["formula"], line["basis"], line["source"], (line["observed_at"] or "")[:10] or "computed"]
+        [
+            line["item"],
+            exact(line["quantity"]),
+            line["unit"],
+            exact(line["unit_price"]),
+            amount(line["amount"], 4),
+            line["formula"],
+            line["basis"],
+            line["source"],
+            (line["observed_at"] or "")[:10] or "computed",
+        ]
         for line in plan["cost_lines"]
-    ]  # fmt: skip
+    ]
     note = f"They add up to {exact(plan['cost']['p50'])} {document['currency']}."
     return Table("What the cost is made of", heads, body, note, True)
 
@@ -141,22 +197,47 @@ def _time(plan: Plan) -> Table:
 def _speed(plan: Plan) -> Table:
     speed = plan["throughput"]
     body = [
-        ["throughput", f"{speed['value']:,.2f}", f"{speed['low']:,.2f} to {speed['high']:,.2f}", "samples/s", speed["tier"]],
-        ["optimizer step", f"{speed['step_seconds']:.5f}",
-         f"{speed['step_seconds_low']:.5f} to {speed['step_seconds_high']:.5f}", "s", speed["tier"]],
-    ]  # fmt: skip
+        [
+            "throughput",
+            f"{speed['value']:,.2f}",
+            f"{speed['low']:,.2f} to {speed['high']:,.2f}",
+            "samples/s",
+            speed["tier"],
+        ],
+        [
+            "optimizer step",
+            f"{speed['step_seconds']:.5f}",
+            f"{speed['step_seconds_low']:.5f} to {speed['step_seconds_high']:.5f}",
+            "s",
+            speed["tier"],
+        ],
+    ]
     heads = [("figure", False), ("central", True), ("80 % band", False), ("unit", False), ("tier", False)]
     return Table(f"Speed, {speed['precision']}, batch {speed['global_batch_size']}", heads, body)
 
 
 def _purchases(document: Document, plan: Plan) -> Table:
-    heads = [("rigs", False), ("count", True), ("ordered", False), ("usable", False), (f"{document['currency']} each", True),
-             ("sold", False), ("for, each", True)]  # fmt: skip
+    heads = [
+        ("rigs", False),
+        ("count", True),
+        ("ordered", False),
+        ("usable", False),
+        (f"{document['currency']} each", True),
+        ("sold", False),
+        ("for, each", True),
+    ]
     body = [
-        [b["asset"], str(b["count"]), when(b["ordered"]), when(b["usable"]), amount(b["unit_price"]),
-         when(b["sold"]) or "kept", "" if b["resale_each"] is None else amount(b["resale_each"])]
+        [
+            b["asset"],
+            str(b["count"]),
+            when(b["ordered"]),
+            when(b["usable"]),
+            amount(b["unit_price"]),
+            when(b["sold"]) or "kept",
+            "" if b["resale_each"] is None else amount(b["resale_each"]),
+        ]
         for b in plan["purchases"]
-    ]  # fmt: skip
+    ]
     return Table("Rigs bought, times in UTC", heads, body)
 
 
@@ -170,27 +251,67 @@ def _ledger(document: Document, plan: Plan) -> Table:
         for line in payments:
             sums[line["category"], line["provider"], line["source"]] += Decimal(line["amount"])
         body = [[*key, amount(total, 4)] for key, total in sorted(sums.items())]
-        return Table(f"{caption}, added up", [("category", False), ("provider", False), ("source", False), (money, True)],
-                     body, f"{note} planner report finance writes each of them.")  # fmt: skip
-    heads = [("due", False), ("what", False), ("booked as", False), ("quantity", True), ("unit", False),
-             ("unit price", True), (money, True), ("price", False), ("source", False)]  # fmt: skip
+        return Table(
+            f"{caption}, added up",
+            [("category", False), ("provider", False), ("source", False), (money, True)],
+            body,
+            f"{note} planner report finance writes each of them.",
+        )
+    heads = [
+        ("due", False),
+        ("what", False),
+        ("booked as", False),
+        ("quantity", True),
+        ("unit", False),
+        ("unit price", True),
+        (money, True),
+        ("price", False),
+        ("source", False),
+    ]
     body = [
-        [when(line["due"]), line["description"], line["expenditure"], exact(line["quantity"]), line["unit"],
-         exact(line["unit_price"]), amount(line["amount"], 4), ", ".join(line["price_ids"]) or "none stored", line["source"]]
+        [
+            when(line["due"]),
+            line["description"],
+            line["expenditure"],
+            exact(line["quantity"]),
+            line["unit"],
+            exact(line["unit_price"]),
+            amount(line["amount"], 4),
+            ", ".join(line["price_ids"]) or "none stored",
+            line["source"],
+        ]
         for line in payments
-    ]  # fmt: skip
+    ]
     return Table(caption, heads, body, note)
 
 
 def _prices(document: Document, plan: Plan) -> Table:
     used = document["prices"] if is_schedule(document) else plan["prices"]
-    heads = [("price", False), ("amount", True), ("per", False), ("rate", True), ("quality", False), ("seen", False),
-             ("age, days", True), ("source", False), ("reference", False)]  # fmt: skip
+    heads = [
+        ("price", False),
+        ("amount", True),
+        ("per", False),
+        ("rate", True),
+        ("quality", False),
+        ("seen", False),
+        ("age, days", True),
+        ("source", False),
+        ("reference", False),
+    ]
     body = [
-        [p["id"], f"{exact(p['amount'])} {p['currency']}", p["unit"], exact(p["fx_rate"]), p["quality"],
-         p["observed_at"][:10], str(p["age_days"]), p["source"], p["source_ref"]]
+        [
+            p["id"],
+            f"{exact(p['amount'])} {p['currency']}",
+            p["unit"],
+            exact(p["fx_rate"]),
+            p["quality"],
+            p["observed_at"][:10],
+            str(p["age_days"]),
+            p["source"],
+            p["source_ref"],
+        ]
         for p in sorted(used, key=lambda each: (-each["age_days"], each["id"]))
-    ]  # fmt: skip
+    ]
     return Table(
         f"Prices used: {len(body)}, oldest first", heads, body, "rate: plan currency for one of the price's."
     )

@@ -10,7 +10,7 @@
 
   // Charts too wide for a phone keep their text readable: axis labels are narrower there.
   const fitted = (config, width) =>
-    width < 420 ? { ...config, axis: { ...config.axis, labelLimit: 92 }, legend: { ...config.legend, columns: 2 } } : config;
+    width < 420 ? { ...config, axis: { ...config.axis, labelLimit: 105 }, legend: { ...config.legend, columns: 2 } } : config;
 
   const draw = async () => {
     const theme = dark.matches && !paper.matches ? "dark" : "light";
