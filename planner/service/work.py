@@ -1,0 +1,84 @@
+"""One job, in its own process: what each kind of job does."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import time
+from collections.abc import Callable
+from typing import Any
+
+from planner.service.jobs import Jobs
+from planner.service.state import State
+
+_LOG = logging.getLogger("planner.service")
+Tell = Callable[[str, int, int], None]
+
+
+def work(url: str, id: str, claim: str) -> None:
+    """Do a claimed job and write down how it ended."""
+    os.environ["PLANNER_STORE_URL"] = url
+    state = State.open(url)
+    jobs = Jobs(state)
+    try:
+        (row,) = state.rows("SELECT kind, asked FROM service_jobs WHERE id = :id", id=id)
+        document, message = KINDS[row["kind"]](json.loads(row["asked"]), _teller(jobs, id, claim))
+        jobs.done(id, claim, document, message)
+    except Exception as error:
+        jobs.fail(id, claim, _told(error))
+    finally:
+        state.close()
+
+
+def _told(error: Exception) -> str:
+    from planner.service.faults import TELLABLE
+
+    if isinstance(error, TELLABLE):
+        return str(error)
+    _LOG.exception("a job failed by a fault of ours")
+    return f"a fault of ours ({type(error).__name__}); the log says where"
+
+
+def _teller(jobs: Jobs, id: str, claim: str) -> Tell:
+    """Writes progress down, twice a second at most."""
+    last = 0.0
+
+    def tell(what: str, done: int, of: int) -> None:
+        nonlocal last
+        if time.monotonic() - last > 0.5:
+            last = time.monotonic()
+            jobs.tell(id, claim, f"{what}: {done} of {of}", done / of if of else None)
+
+    return tell
+
+
+def _schedule(asked: dict[str, Any], tell: Tell) -> tuple[dict[str, Any], str]:
+    from planner import optimize_schedule
+
+    plan = optimize_schedule(
+        asked["schedule"], points=asked.get("points", 12), seconds=asked.get("seconds", 45.0), progress=tell
+    )
+    return plan.to_json(), f"{len(plan.front)} plans on the front"
+
+
+def _optimize(asked: dict[str, Any], tell: Tell) -> tuple[dict[str, Any], str]:
+    from planner import optimize
+    from planner.request import OptimizeRequest
+
+    plan = optimize(OptimizeRequest.of(**asked))
+    return plan.to_json(), f"{len(plan.options)} options"
+
+
+def _refresh(asked: dict[str, Any], tell: Tell) -> tuple[None, str]:
+    from planner.prices import refresh_prices
+
+    done = refresh_prices(asked.get("sources", ()), progress=lambda line: tell(line, 0, 0))
+    return None, f"{done.report.added} rows added, exit code {done.report.exit_code}"
+
+
+KINDS: dict[str, Callable[[dict[str, Any], Tell], tuple[dict[str, Any] | None, str]]] = {
+    "schedule": _schedule,
+    "optimize": _optimize,
+    "refresh": _refresh,
+}
