@@ -1,7 +1,7 @@
 """Long work as rows: queued, running, done, failed or cancelled. Who works on them: workers.py.
 
-A worker holds a job by the random text in `claim`. Whoever lost it (its process died or hung, and another took the
-job over) finds another text there and writes nothing more: a job ends once.
+A worker holds a job by the random text in `claim`. Whoever lost it (its process died or hung, and another
+took the job over) finds another text there and writes nothing more: a job ends once.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Jobs:
         return id
 
     def get(self, id: str, owner: str | None) -> dict[str, Any] | None:
-        """One job as JSON shows it; None where this owner has none of that id. owner: None for everybody's."""
+        """One job as JSON shows it; None where this owner has none of that id. owner: None: any."""
         found = self.state.rows("SELECT * FROM service_jobs WHERE id = :id", id=id)
         return None if not found or owner not in (None, found[0]["owner"]) else _shown(found[0])
 
@@ -114,7 +114,8 @@ class Jobs:
 
     def tell(self, id: str, claim: str, message: str, progress: float | None) -> bool:
         return self._change(
-            "UPDATE service_jobs SET message = :message, progress = :progress WHERE id = :id AND claim = :claim",
+            "UPDATE service_jobs SET message = :message, progress = :progress "
+            "WHERE id = :id AND claim = :claim",
             id=id,
             claim=claim,
             message=message[:300],
