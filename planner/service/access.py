@@ -93,7 +93,8 @@ class Tokens:
 
     def all(self) -> list[dict[str, Any]]:
         return self.state.rows(
-            "SELECT id, name, role, created_at, expires_at, revoked_at FROM service_tokens ORDER BY created_at"
+            "SELECT id, name, role, created_at, expires_at, revoked_at FROM service_tokens "
+            "ORDER BY created_at, id"
         )
 
     def revoke(self, id: str) -> bool:

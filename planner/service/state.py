@@ -1,11 +1,12 @@
 """What the service remembers, in the database of the prices: SQLite for one server, PostgreSQL for several.
 
-Each public method is one transaction. Moments are UTC text as the price store writes them, documents JSON text.
+Each public method is one transaction. Moments are UTC text as the price store has them; documents are JSON.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import secrets
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -15,7 +16,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, text
 
-from planner.pricing.address import default_address
+from planner.pricing.address import ENVIRONMENT, default_address
 from planner.pricing.connect import Place, connect, explained, place, writing
 from planner.pricing.offer import format_time
 from planner.service import migrations
@@ -46,7 +47,7 @@ class State:
         """Make or migrate what is missing: the prices first, then our tables. Raises StoreUnusable."""
         from planner.pricing.store import PriceStore
 
-        address = url or default_address()
+        address = url or os.environ.get(ENVIRONMENT) or default_address()
         with PriceStore.open(address):
             pass
         where = place(address)

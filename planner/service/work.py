@@ -25,7 +25,7 @@ def work(url: str, id: str, claim: str) -> None:
         (row,) = state.rows("SELECT kind, asked FROM service_jobs WHERE id = :id", id=id)
         document, message = KINDS[row["kind"]](json.loads(row["asked"]), _teller(jobs, id, claim))
         jobs.done(id, claim, document, message)
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 - whatever it was, the job has ended and must say so
         jobs.fail(id, claim, _told(error))
     finally:
         state.close()

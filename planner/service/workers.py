@@ -94,7 +94,7 @@ class LocalWorkers:
                 if found:
                     run_apart(self.jobs, *found, self.url, self._stop.is_set)
                     continue
-            except Exception:  # the database is away for a while; a worker that ends would never come back
+            except Exception:  # noqa: BLE001 - say, the database is away; an ended loop would not come back
                 _LOG.exception("a worker could not do its round")
                 self._stop.wait(2)
             self._news.wait(1)
