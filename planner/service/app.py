@@ -41,7 +41,7 @@ def create_app(settings: ServiceSettings) -> FastAPI:
         lifespan=_life,
         docs_url=None,
         redoc_url=None,
-        exception_handlers={kind: _told for kind in faults.TELLABLE},
+        exception_handlers=dict.fromkeys(faults.TELLABLE, _told),
     )
     made.state.room = Room(
         settings=settings,
@@ -104,7 +104,9 @@ def _machine_routes(app: FastAPI) -> None:
     async def healthz() -> dict[str, str]:
         return {"status": "ok", "version": VERSION}
 
-    @app.get("/readyz", tags=["running"], responses={503: {"description": "It starts, ends, or has no database"}})
+    @app.get(
+        "/readyz", tags=["running"], responses={503: {"description": "It starts, ends, or has no database"}}
+    )
     async def readyz(request: Request) -> JSONResponse:
         """Whether requests should be sent here."""
         held = room(request)

@@ -14,7 +14,9 @@ def checked_names(asked: Mapping[str, Any]) -> None:
     if not model:
         raise UsageError("which model? See planner workloads list, or GET /v1/workloads", "model")
     if ":" in model or "/" in model or model.endswith(".json"):
-        raise UsageError(f"model = {model[:80]}: the service plans named workloads, see /v1/workloads", "model")
+        raise UsageError(
+            f"model = {model[:80]}: the service plans named workloads, see /v1/workloads", "model"
+        )
     own = asked.get("own") or ()
     for rig in own.split(",") if isinstance(own, str) else own:
         if "/" in str(rig) or "." in str(rig):
@@ -32,10 +34,10 @@ def plan_document(asked: Mapping[str, Any]) -> dict[str, Any]:
 
 def schedule_values(schedule: str | Mapping[str, Any]) -> dict[str, Any]:
     """The values of a schedule, checked: every job a named workload. Raises UsageError."""
-    from planner.schedule.reading import checked, parsed
+    from planner.schedule.reading import checked, parse
 
-    values = parsed(schedule, "schedule") if isinstance(schedule, str) else dict(schedule)
-    checked(values, "schedule")
+    values = parse(schedule) if isinstance(schedule, str) else dict(schedule)
+    checked(values)
     for job in values.get("jobs", ()):
         checked_names({"model": job.get("workload", "")})
     return values

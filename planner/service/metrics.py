@@ -48,8 +48,7 @@ class Metrics:
 
     def _ages(self, jobs: Jobs) -> None:
         at = datetime.now(UTC)
-        for row in jobs.state.rows(
-            "SELECT provider, max(observed_at) AS newest FROM latest GROUP BY provider"
-        ):
+        newest = "SELECT provider, max(observed_at) AS newest FROM latest GROUP BY provider"
+        for row in jobs.state.rows(newest):
             age = (at - datetime.fromisoformat(row["newest"])).total_seconds()
             self.price_age.labels(row["provider"]).set(max(age, 0.0))

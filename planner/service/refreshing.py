@@ -29,7 +29,9 @@ def time_of_day(written: str) -> tuple[int, int]:
     try:
         found = datetime.strptime(written, "%H:%M")  # noqa: DTZ007 - a time of day
     except ValueError as error:
-        raise UsageError(f'refresh_at = {written}: a time of day such as "04:17" (UTC) is meant', "refresh_at") from error
+        raise UsageError(
+            f'refresh_at = {written}: a time of day such as "04:17" (UTC) is meant', "refresh_at"
+        ) from error
     return found.hour, found.minute
 
 

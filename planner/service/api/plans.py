@@ -79,9 +79,9 @@ async def forget(id: str, request: Request, who: Planner) -> Response:
 
 @router.get("/plans/{id}/report.html", summary="The plan as one self-contained page")
 async def html(id: str, request: Request, who: Viewer, point: Point = None) -> Response:
-    from planner.reports.html.page import html_of
+    from planner.reports.html.page import page
 
-    text = await room(request).apart(html_of, await _kept(request, who, id), point)
+    text = await room(request).apart(page, await _kept(request, who, id), point)
     headers = {"Content-Disposition": f'attachment; filename="plan-{id}.html"'}
     return Response(text, media_type="text/html; charset=utf-8", headers=headers)
 

@@ -7,6 +7,11 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from anyio import to_thread
+from fastapi import Request
+from fastapi.responses import Response
+
+from planner.service.asked import checked_names
+from planner.service.room import room, who
 
 if TYPE_CHECKING:
     from planner.explain import Explanation
@@ -18,6 +23,21 @@ Found = TypeVar("Found")
 async def apart(function: Callable[..., Found], *given: Any, **named: Any) -> Found:
     """The function's answer, worked out beside the event loop."""
     return await to_thread.run_sync(partial(function, *given, **named))
+
+
+async def begin_schedule(request: Request, text: str) -> Response:
+    """Queue a sound schedule and show its job. Raises UsageError and TooMany."""
+    from fastapi.responses import RedirectResponse
+
+    from planner.errors import UsageError
+    from planner.service.api.schedules import queue_schedule
+
+    if not who(request).may("planner"):
+        raise UsageError("planning a schedule needs a token with the role planner", "schedule")
+    held = room(request)
+    asked = {"schedule": text, "points": 12, "seconds": 45.0}
+    id = await held.apart(queue_schedule, held, asked, who(request).owner)
+    return RedirectResponse(f"/jobs/{id}", 303)
 
 
 async def plan_of(asked: Mapping[str, Any]) -> Plan:
@@ -41,15 +61,7 @@ def _plan(asked: Mapping[str, Any]) -> Plan:
     from planner.models.errors import UnknownName
     from planner.request import OptimizeRequest
 
-    model = str(asked.get("model", ""))
-    if not model:
-        raise UsageError("which model? All names are offered by the field", "model")
-    # A path or a factory would make the service read files or run code of the caller's choosing.
-    if ":" in model or "/" in model or model.endswith(".json"):
-        raise UsageError(f"model = {model}: pages plan named workloads; see planner workloads list", "model")
-    for rig in asked.get("own", ()):
-        if "/" in rig or "." in rig:
-            raise UsageError(f"own = {rig}: pages take rigs of the catalogue", "own")
+    checked_names(asked)
     try:
         return api.optimize(OptimizeRequest.of(**asked))
     except UnknownName as error:
