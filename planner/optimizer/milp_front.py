@@ -168,8 +168,8 @@ class MilpFront:
         return max(1.0, self.left())
 
     def _solve(self, model: ScheduleModel) -> Solved:
-        # A plan in hand is not given to HiGHS 1.16.0: from a partial point it called worse plans optimal, with
-        # a bound above the optimum (made schedules 421, 491 and 552 of the tests). `found` keeps such plans.
+        # A plan in hand is not given to HiGHS 1.16.0: from a partial point it called worse plans optimal,
+        # with a bound above the optimum (made schedules 421 and 491 of the tests). `found` keeps such plans.
         return self.solver.solve(model.model, gap=self.gap, seconds=self._seconds())
 
     def _take(
