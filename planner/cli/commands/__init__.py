@@ -21,6 +21,7 @@ class CommandEntry:
 _ENTRIES = (
     CommandEntry("optimize", "optimize", "What a training run costs and takes, on what"),
     CommandEntry("schedule", "schedule", "The file a whole project is planned from"),
+    CommandEntry("report", "report", "Finance books, pages and timers from a plan"),
     CommandEntry("estimate", "estimate", "How fast it runs; whether it fits in memory"),
     CommandEntry("hardware", "hardware", "GPUs, instances and rigs we know"),
     CommandEntry("workloads", "workloads", "Models we know, with their reference runs"),

@@ -1,0 +1,76 @@
+"""A folder of files that is there entirely or not at all, with the hash of each in manifest.json."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from planner.errors import UsageError
+
+MANIFEST = "manifest.json"
+
+
+def refuse(target: Path, yes: bool) -> None:
+    """Raises UsageError where the folder may not be written; it never asks."""
+    if not target.parent.is_dir():
+        raise UsageError(f'there is no folder "{target.parent}" to write "{target.name}" into')
+    if target.exists() and not target.is_dir():
+        raise UsageError(f'"{target}" is a file; -o takes a folder')
+    if target.is_dir() and any(target.iterdir()):
+        if not (target / MANIFEST).is_file():
+            raise UsageError(f'"{target}" holds files that no report wrote; choose another folder')
+        if not yes:
+            raise UsageError(f'"{target}" holds a report already; add --yes to replace it')
+
+
+class WholeFolder:
+    """Files are written beside `target` and moved there at once: a killed run leaves what was there."""
+
+    def __init__(self, target: Path) -> None:
+        self._target = target.absolute()
+        name = f".{target.name}."
+        self._partial = Path(tempfile.mkdtemp(dir=self._target.parent, prefix=name, suffix=".partial"))
+        self._files: list[dict[str, Any]] = []
+
+    def write(self, name: str, pieces: Iterable[bytes]) -> None:
+        mark, size = hashlib.sha256(), 0
+        with (self._partial / name).open("wb") as out:
+            for piece in pieces:
+                out.write(piece)
+                mark.update(piece)
+                size += len(piece)
+            out.flush()
+            os.fsync(out.fileno())
+        self._files.append({"name": name, "sha256": mark.hexdigest(), "bytes": size})
+
+    def finish(self, about: Mapping[str, Any]) -> None:
+        """Write the manifest and put the folder in its place."""
+        body = dict(about) | {"files": sorted(self._files, key=lambda file: str(file["name"]))}
+        self.write(MANIFEST, [json.dumps(body, ensure_ascii=False, indent=1).encode() + b"\n"])
+        os.chmod(self._partial, 0o755)
+        _synced(self._partial)
+        old = None
+        if self._target.is_dir():
+            old = Path(tempfile.mkdtemp(dir=self._target.parent, prefix=f".{self._target.name}.", suffix=".old"))
+            os.rename(self._target, old)
+        os.rename(self._partial, self._target)
+        _synced(self._target.parent)
+        if old is not None:
+            shutil.rmtree(old, ignore_errors=True)
+
+    def abandon(self) -> None:
+        shutil.rmtree(self._partial, ignore_errors=True)
+
+
+def _synced(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,108 @@
+"""What the plan says of itself: its totals, the front it stands on, its prices and assumptions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from decimal import Decimal
+
+from planner import money
+
+from .accrual import Accrual
+from .cash import present_value, rate_of
+from .present_value import equivalent_annual_cost
+from .read_schedule import instant
+from .table import Row, Table, columns
+
+_YEAR_MONTHS = Decimal(12)
+
+
+def summary(accrual: Accrual) -> Table:
+    book = accrual.book
+
+    def rows() -> Iterator[Row]:
+        years = money.divided(Decimal(len(book.months)), _YEAR_MONTHS)
+        value, cost = present_value(accrual), book.plan["cost"]
+        yearly = equivalent_annual_cost(value, rate_of(accrual), years, book.step)
+        yield (
+            book.name, book.plan_name, book.number, book.total, Decimal(cost["p10"]), Decimal(cost["p90"]),
+            rate_of(accrual), value, yearly, Decimal(book.plan["cash_upfront"]), len(book.months),
+            book.rounding,
+        )  # fmt: skip
+
+    return Table(
+        "summary", "Summary", "The plan in one row. NPV is of its cost, positive where money leaves.",
+        columns(
+            Name="text", Plan="text", Number="integer", TotalCost="money", TotalCostP10="money",
+            TotalCostP90="money", DiscountRate="number", NPV="money", EquivalentAnnualCost="money",
+            UpfrontCash="money", Months="integer", Rounding="text",
+        ),
+        rows,
+    )  # fmt: skip
+
+
+def pareto(accrual: Accrual) -> Table:
+    book = accrual.book
+    key = "front" if book.is_schedule else "options"
+
+    def rows() -> Iterator[Row]:
+        for plan in book.document[key]:
+            number = plan["point"] if book.is_schedule else plan["rank"]
+            yield (
+                number, plan.get("kind") or plan["id"], *(Decimal(plan["cost"][p]) for p in _BAND),
+                *(Decimal(str(plan["time_hours"][p])) for p in _BAND), bool(plan.get("pareto", True)),
+                number == book.number,
+            )  # fmt: skip
+
+    return Table(
+        "pareto", "Front", "Every plan of the file; the one of this report has Chosen = true.",
+        columns(
+            Number="integer", Plan="text", CostP10="money", Cost="money", CostP90="money",
+            TimeHoursP10="number", TimeHours="number", TimeHoursP90="number", OnFront="flag", Chosen="flag",
+        ),
+        rows,
+    )  # fmt: skip
+
+
+_BAND = ("p10", "p50", "p90")
+
+
+def prices_used(accrual: Accrual) -> Table:
+    book = accrual.book
+    known = book.document["prices"] if book.is_schedule else book.plan["prices"]
+
+    def rows() -> Iterator[Row]:
+        for used in known:
+            yield (
+                used["id"], used["provider"], used["item"], used["region"], used["contract"],
+                Decimal(used["amount"]), used["unit"], used["currency"], Decimal(used["fx_rate"]),
+                instant(used["observed_at"]), used["age_days"], used["quality"], used["source"],
+                used["source_ref"],
+            )  # fmt: skip
+
+    return Table(
+        "prices_used", "Prices", "Every stored price that the plan's file rests on, as published.",
+        columns(
+            PriceId="text", Provider="text", Item="text", Region="text", Contract="text",
+            UnitPrice="number", Unit="text", SourceCurrency="text", FxRate="number", ObservedAt="moment",
+            AgeDays="integer", Quality="text", Source="text", SourceRef="text",
+        ),
+        rows,
+    )  # fmt: skip
+
+
+def assumptions(accrual: Accrual) -> Table:
+    book = accrual.book
+
+    def rows() -> Iterator[Row]:
+        for each in book.document["assumptions"]:
+            yield each["key"], each["text"], each["source"]
+        for note in book.notes:
+            yield "report", note, "report"
+        yield "book_depreciation", accrual.policy.depreciation, "flag or default"
+        for warning in book.document["warnings"]:
+            yield "warning", warning, "plan"
+
+    return Table(
+        "assumptions", "Assumptions", "What is taken as true, and who says so.",
+        columns(Key="text", Value="text", Source="text"), rows,
+    )  # fmt: skip

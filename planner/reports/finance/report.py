@@ -1,0 +1,81 @@
+"""The whole report: every table of a plan, each row beginning with what tells the plan, into a folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+from planner.reports.plan_file import Document, is_schedule, plan_of
+
+from . import books, cash, costs, csv_files, plan_tables, use
+from .accrual import Accrual
+from .book import Book, rounded_to_cents
+from .directory import WholeFolder
+from .policy import Policy
+from .read_option import option_book
+from .read_schedule import instant, schedule_book
+from .table import Row, Table, columns
+
+TABLES = (
+    plan_tables.summary, cash.cashflow_monthly, cash.capital_operating, cash.npv_monthly, books.pnl_monthly,
+    books.balance_monthly, books.depreciation_schedule, books.tax_depreciation, books.residual_disposal,
+    use.commitments, use.capacity_monthly, use.energy_co2, costs.by_job, costs.by_team, costs.by_project,
+    costs.by_provider, costs.by_tag, plan_tables.pareto, plan_tables.prices_used, plan_tables.assumptions,
+    cash.payments,
+)  # fmt: skip
+_KEY = columns(PlanId="text", AsOf="date", Currency="text", TimeZone="text")
+
+
+def book_of(
+    document: Document, point: int | None = None, *, start: str | None = None, time_zone: str | None = None,
+    cents: bool = False,
+) -> Book:  # fmt: skip
+    """The book of one plan. start: of a run whose plan has no dates; None: the plan's as_of."""
+    plan = plan_of(document, point)
+    zone = ZoneInfo(time_zone or document.get("time_zone") or "UTC")
+    if is_schedule(document):
+        book = schedule_book(document, plan, zone)
+    else:
+        at = instant(start or document["as_of"])
+        at = at if at.tzinfo else at.replace(tzinfo=zone)
+        at = datetime.fromtimestamp(int(at.timestamp()), UTC)
+        book = option_book(document, plan, zone, at, life_months=48)
+    return rounded_to_cents(book) if cents else book
+
+
+def tables_of(book: Book, policy: Policy) -> list[Table]:
+    accrual = Accrual(book, policy)
+    return [keyed(make(accrual), book) for make in TABLES]
+
+
+def keyed(table: Table, book: Book) -> Table:
+    key = (book.id, book.as_of_day, book.currency, str(book.zone))
+
+    def rows() -> Iterator[Row]:
+        return ((*key, *row) for row in table.rows())
+
+    return Table(
+        table.name, table.title, table.note, (*_KEY, *table.columns), rows, table.wide, table.interchange
+    )
+
+
+def write(book: Book, policy: Policy, target: Path, dialect: csv_files.Dialect) -> list[str]:
+    """Write the folder whole or not at all; the names of its tables."""
+    folder = WholeFolder(target)
+    try:
+        tables = tables_of(book, policy)
+        for table in tables:
+            folder.write(f"{table.name}.csv", csv_files.encoded(table, dialect))
+        folder.finish(
+            {
+                "schema_version": "1.0", "kind": "finance_report", "plan_id": book.id, "plan": book.plan_name,
+                "as_of": csv_files.moment(book.as_of), "snapshot": book.snapshot, "currency": book.currency,
+                "time_zone": str(book.zone), "rounding": book.rounding, "total": csv_files.fixed(book.total),
+            }
+        )  # fmt: skip
+    except BaseException:
+        folder.abandon()
+        raise
+    return [table.name for table in tables]
