@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 from planner.reports.plan_file import Document, is_schedule, plan_of
 
-from . import books, cash, costs, csv_files, plan_tables, use
+from . import books, cash, costs, csv_files, plan_tables, use, workbook
 from .accrual import Accrual
 from .book import Book, rounded_to_cents
 from .directory import WholeFolder
@@ -68,6 +68,7 @@ def write(book: Book, policy: Policy, target: Path, dialect: csv_files.Dialect) 
         tables = tables_of(book, policy)
         for table in tables:
             folder.write(f"{table.name}.csv", csv_files.encoded(table, dialect))
+        folder.write("report.xlsx", [workbook.workbook(tables, book)])
         folder.finish(
             {
                 "schema_version": "1.0", "kind": "finance_report", "plan_id": book.id, "plan": book.plan_name,

@@ -118,7 +118,7 @@ def _times(run: Mapping[str, Any]) -> tuple[datetime, datetime]:
 def _available(book: Book) -> dict[tuple[Key, Month], Decimal]:
     """Hours of the rigs that are there, bought or at hand. [h]"""
     found: defaultdict[tuple[Key, Month], Decimal] = defaultdict(Decimal)
-    first, last = _span(book)
+    _, last = _span(book)
     end = start_of(last.plus(1), book.zone)
     times = [(asset.hardware, asset.count, asset.in_service, asset.sold or end) for asset in book.assets]
     hardware = book.document.get("schedule", {}).get("hardware") or {}
