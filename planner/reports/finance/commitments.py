@@ -18,7 +18,7 @@ _HOUR = Decimal(3600)
 
 @dataclass(frozen=True, slots=True)
 class Commitment:
-    """level: [currency/h]. used_share, discount, break_even: [0, 1]; None where unknown. The rest: [currency]"""
+    """level: [currency/h]. used_share, discount, break_even: [0, 1]. The rest: [currency]"""
 
     id: str
     provider: str

@@ -57,7 +57,8 @@ class WholeFolder:
         _synced(self._partial)
         old = None
         if self._target.is_dir():
-            old = Path(tempfile.mkdtemp(dir=self._target.parent, prefix=f".{self._target.name}.", suffix=".old"))
+            name = f".{self._target.name}."
+            old = Path(tempfile.mkdtemp(dir=self._target.parent, prefix=name, suffix=".old"))
             os.rename(self._target, old)
         os.rename(self._partial, self._target)
         _synced(self._target.parent)
