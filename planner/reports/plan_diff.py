@@ -1,4 +1,4 @@
-"""What changed between two plans of one kind: figures, prices, assumptions, and which options came and went."""
+"""What changed between two plans of one kind: figures, prices, assumptions, options that came or went."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def create_app(settings: ServiceSettings) -> FastAPI:
     made = FastAPI(
         title="Training planner",
         version=VERSION,
-        description="What training costs and takes, rented or owned. Money is decimal text, hours are numbers.",
+        description="What training costs and takes, rented or owned; money is decimal text.",
         lifespan=_life,
         docs_url=None,
         redoc_url=None,

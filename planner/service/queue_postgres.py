@@ -1,4 +1,4 @@
-"""Jobs among several servers on one PostgreSQL: procrastinate hands each out once, and again if its worker died.
+"""Jobs among several servers on one PostgreSQL: procrastinate hands each out once.
 
 procrastinate's own tables say whose turn it is; ours (jobs.py) say what was asked and what came of it.
 """
@@ -109,7 +109,8 @@ class PostgresWorkers:
         for id in self.jobs.take_from_the_dead():
             self.tell(id)
         lost: list[dict[str, Any]] = self.jobs.state.rows(
-            "SELECT id FROM service_jobs WHERE state = 'queued' AND NOT EXISTS (SELECT 1 FROM procrastinate_jobs "
+            "SELECT id FROM service_jobs WHERE state = 'queued' AND NOT EXISTS ("
+            "SELECT 1 FROM procrastinate_jobs "
             "WHERE args->>'id' = service_jobs.id AND status IN ('todo', 'doing'))"
         )
         for row in lost:

@@ -45,7 +45,7 @@ def last_slot(at: str, moment: datetime) -> datetime:
 def run_slot(jobs: Jobs, at: str, tell: Callable[[str], None], moment: datetime | None = None) -> str | None:
     """Queue the refresh of the newest slot unless that was done; returns the job's id, None where it was.
 
-    However many slots went by, one run makes up for all: prices have no use for being fetched thrice in a row.
+    However many slots went by, one run makes up for all: nobody needs the same prices thrice.
     """
     slot = last_slot(at, moment or datetime.now(UTC))
     id = f"refresh-{slot:%Y%m%dT%H%MZ}"
@@ -70,7 +70,7 @@ def run_slot(jobs: Jobs, at: str, tell: Callable[[str], None], moment: datetime 
 
 
 def missed(jobs: Jobs, at: str, moment: datetime) -> bool:
-    """Whether the newest slot went by unserved although the store is older than it and was refreshed before."""
+    """Whether the newest slot went by unserved, in a store that was refreshed before."""
     slot = format_time(last_slot(at, moment))
     found = jobs.state.rows("SELECT max(fetched_at) AS newest FROM fetches")
     newest = found[0]["newest"]

@@ -26,18 +26,19 @@ def once(
     sha256 = hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
     until = time.monotonic() + _WAIT_SECONDS
     while not _take(state, owner, key, sha256):
-        (row,) = state.rows(
+        found = state.rows(
             "SELECT asked_sha256, answer FROM service_repeats WHERE owner = :owner AND key = :key",
             owner=owner,
             key=key,
-        ) or [None]
-        if row is None:
+        )
+        if not found:
             continue  # the first try failed and gave the key back
+        row = found[0]
         if row["asked_sha256"] != sha256:
             raise UsageError("this Idempotency-Key was used for another request; use a new one", "key")
         if row["answer"] is not None:
-            found: dict[str, Any] = json.loads(row["answer"])
-            return found
+            answered: dict[str, Any] = json.loads(row["answer"])
+            return answered
         if time.monotonic() > until:
             raise UsageError("a request with this Idempotency-Key is still worked on; ask again", "key")
         time.sleep(0.05)
@@ -59,8 +60,8 @@ def once(
 def _take(state: State, owner: str, key: str, sha256: str) -> bool:
     return _run(
         state,
-        "INSERT INTO service_repeats (owner, key, asked_sha256, created_at) VALUES (:owner, :key, :sha256, :at) "
-        "ON CONFLICT (owner, key) DO NOTHING",
+        "INSERT INTO service_repeats (owner, key, asked_sha256, created_at) "
+        "VALUES (:owner, :key, :sha256, :at) ON CONFLICT (owner, key) DO NOTHING",
         owner=owner,
         key=key,
         sha256=sha256,

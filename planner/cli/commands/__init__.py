@@ -26,6 +26,7 @@ _ENTRIES = (
     CommandEntry("hardware", "hardware", "GPUs, instances and rigs we know"),
     CommandEntry("workloads", "workloads", "Models we know, with their reference runs"),
     CommandEntry("prices", "prices", "What things cost, now or then, and who said so"),
+    CommandEntry("serve", "serve", "The same answers over HTTP and in a browser"),
     CommandEntry("validate", "validate", "How right we are, against measured runs"),
     CommandEntry("calibrate", "calibrate", "How fast this machine is: torch microbenchmarks"),
     CommandEntry("doctor", "doctor", "Do card, driver, CUDA and torch fit together"),

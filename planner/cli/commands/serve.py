@@ -24,14 +24,14 @@ def serve(
     host: Annotated[
         str, typer.Option(help="Address to listen on; off loopback --tokens is needed.")
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port to listen on.")] = 8080,
+    port: Annotated[str, typer.Option(help="Port to listen on.")] = "8080",
     tokens: Annotated[
         bool, typer.Option("--tokens", help="Every request needs a token; always so off loopback.")
     ] = False,
     allowed_host: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="Host name to answer to; repeatable.")
     ] = None,
-    workers: Annotated[int, typer.Option(help="Long jobs worked on at once.")] = 1,
+    workers: Annotated[str, typer.Option(help="Long jobs worked on at once.")] = "1",
     refresh_at: Annotated[
         str | None, typer.Option(metavar="HH:MM", help="Refresh prices daily at that time, UTC.")
     ] = None,
@@ -47,36 +47,35 @@ def serve(
         return
     from planner import config
     from planner.cli.serving import serve_until_told
-    from planner.errors import UsageError
     from planner.service.settings import ServiceSettings, is_loopback
 
     config.use_store()
     if not is_loopback(host) and not tokens:
         tokens = True
     if refresh_at is not None:
-        _check_time(refresh_at)
-    try:
-        settings = ServiceSettings(
-            host=host,
-            port=port,
-            tokens=tokens,
-            allowed_hosts=tuple(name.lower() for name in allowed_host or ()),
-            workers=workers,
-            refresh_at=refresh_at,
-        )
-    except UsageError as error:
-        raise typer.BadParameter(str(error)) from error
+        from planner.service.refreshing import time_of_day
+
+        time_of_day(refresh_at)
+    settings = ServiceSettings(
+        host=host,
+        port=int(_number("port", port)),
+        tokens=tokens,
+        allowed_hosts=tuple(name.lower() for name in allowed_host or ()),
+        workers=int(_number("workers", workers)),
+        refresh_at=refresh_at,
+    )
     serve_until_told(settings)
 
 
-def _check_time(written: str) -> None:
+def _number(flag: str, written: str) -> float:
+    """Raises UsageError for what is no number."""
     from planner.errors import UsageError
-    from planner.service.refreshing import time_of_day
+    from planner.request import number
 
     try:
-        time_of_day(written)
-    except UsageError as error:
-        raise typer.BadParameter(str(error)) from error
+        return float(number(written))
+    except ValueError as error:
+        raise UsageError(f"--{flag} {written}: {error}", flag) from error
 
 
 @token.command("new")
@@ -84,7 +83,7 @@ def _check_time(written: str) -> None:
 def new(
     name: Annotated[str, typer.Argument(help="Whose it is; plans and jobs carry this name.")],
     role: Annotated[str, typer.Option(help="viewer, planner or admin.")] = "planner",
-    days: Annotated[float, typer.Option(help="How long it holds.")] = 90,
+    days: Annotated[str, typer.Option(help="How long it holds.")] = "90",
 ) -> Answer:
     """Make a token. It is shown once; only its hash is kept.
 
@@ -93,7 +92,7 @@ def new(
     from planner.cli.serving import opened
 
     with opened() as (state, tokens):
-        id, made = tokens.new(name, role, days)
+        id, made = tokens.new(name, role, _number("days", days))
         state.log("command line", "token made", token=id, name=name, role=role)
     row = {"id": id, "name": name, "role": role, "token": made}
     return Answer(
@@ -141,7 +140,7 @@ def revoke(id: Annotated[str, typer.Argument(metavar="ID", help="As listed.")]) 
         if not tokens.revoke(id):
             raise UsageError(f'no token "{id}" to revoke; see: planner serve token list', "id")
         state.log("command line", "token revoked", token=id)
-    row = {"id": id, "revoked": True}
+    row: dict[str, str | bool] = {"id": id, "revoked": True}
     return Answer(
         document={"schema_version": "1.0", "kind": "token", **row},
         items=[row],

@@ -24,7 +24,7 @@ Point = Annotated[int | None, Query(ge=1, le=100_000, description="Rank, or poin
 async def optimize(body: OptimizeBody, request: Request, who: Viewer) -> Response:  # type: ignore[valid-type]
     """The document of `planner optimize --format json`."""
     held = room(request)
-    asked = body.model_dump(exclude_none=True)  # type: ignore[attr-defined]
+    asked = body.model_dump(exclude_none=True)
     found = await held.apart(held.answers.of, "optimize", asked, lambda: plan_document(asked))
     return json_bytes(found)
 
@@ -38,7 +38,7 @@ async def keep(
 ) -> Response:
     """Its id and its address. The same Idempotency-Key again answers the same plan and makes no other."""
     held = room(request)
-    asked = body.model_dump(exclude_none=True)  # type: ignore[attr-defined]
+    asked = body.model_dump(exclude_none=True)
 
     def make() -> dict[str, Any]:
         document = json.loads(held.answers.of("optimize", asked, lambda: plan_document(asked)))

@@ -20,7 +20,8 @@ Planner = Annotated[Identity, Depends(needs("planner"))]
 async def schema(who: Viewer) -> dict[str, Any]:
     from planner import schedule_schema
 
-    return schedule_schema()
+    found: dict[str, Any] = schedule_schema()
+    return found
 
 
 @router.post("/schedules/check", summary="Whether a schedule is sound, and its runs written out")

@@ -46,12 +46,13 @@ _KINDS: dict[str, Any] = {
     **dict.fromkeys(("as_of", "currency", "input_shape"), str | None),
 }
 
-OptimizeBody = create_model(
-    "OptimizeBody",
-    __base__=Body,
-    __doc__=OptimizeRequest.__doc__,
-    model=(str, Field(min_length=1, max_length=200)),
+_FIELDS: dict[str, Any] = {
+    "model": (str, Field(min_length=1, max_length=200)),
     **{key: (_KINDS.get(key, _NUMBER), None) for key in request_keys() if key != "model"},
+}
+
+OptimizeBody: type[Body] = create_model(
+    "OptimizeBody", __base__=Body, __doc__=OptimizeRequest.__doc__, **_FIELDS
 )
 """The keys of OptimizeRequest, checked in full by it."""
 
