@@ -15,11 +15,13 @@ _TIME = (1980, 1, 1, 0, 0, 0)
 
 def finance_zip(document: Mapping[str, Any], point: int | None = None) -> bytes:
     """The folder that `planner report finance` writes, as a ZIP archive. Raises UsageError."""
-    from planner.reports.finance import write_finance
+    from planner.reports.finance.csv_files import DIALECTS
+    from planner.reports.finance.policy import Policy
+    from planner.reports.finance.report import book_of, write
 
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made) / "finance"
-        write_finance(document, folder, point=point)
+        write(book_of(document, point), Policy(), folder, DIALECTS["plain"])
         body = io.BytesIO()
         with zipfile.ZipFile(body, "w", zipfile.ZIP_DEFLATED) as archive:
             for file in sorted(folder.rglob("*")):

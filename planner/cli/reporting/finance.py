@@ -55,8 +55,6 @@ def finance(
         )  # fmt: skip
     except (ZoneInfoNotFoundError, ValueError) as error:
         raise UsageError(f"--time-zone or --start does not read: {error}") from error
-    names = report.write(
-        book, policy.Policy(depreciation=depreciation), target, csv_files.DIALECTS[dialect]
-    )
+    names = report.write(book, policy.Policy(depreciation=depreciation), target, csv_files.DIALECTS[dialect])
     print(f"wrote {output}: {len(names)} tables, {book.total} {book.currency}", file=sys.stderr)
     return 0

@@ -146,5 +146,3 @@ def _of_row(row: AssetMonth) -> Iterator[Entry]:
         yield Entry(row.month, DEPRECIATION, DEPRECIATION, row.depreciation, None, row.asset.id)
     if row.disposal or row.proceeds:
         yield Entry(row.month, DISPOSAL, DISPOSAL, -row.gain, None, row.asset.id)
-
-

@@ -11,7 +11,7 @@ from planner import money
 from .accrual import Accrual
 from .book import Line
 from .months import Month, month_of
-from .table import Row, Table, columns
+from .table import Column, Row, Table, columns
 
 SHARED = "(shared)"
 """What belongs to no single job: rigs, promises, staff. It is shown, never spread by a rule of our own."""
@@ -45,7 +45,7 @@ def _by(accrual: Accrual, what: str, column: str, key: Callable[[Line], str]) ->
     return Table(
         f"cost_by_{what}", f"Cost by {what}",
         f"Payments of each {what} by month; {SHARED} is what belongs to no single job.",
-        (*columns(**{column: "text"}), *columns(Month="date", Cost="money")), rows,
+        (Column(column, "text"), *columns(Month="date", Cost="money")), rows,
     )  # fmt: skip
 
 

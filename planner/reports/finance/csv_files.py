@@ -106,5 +106,5 @@ def dialect_of(
     name: str, *, bom: bool | None = None, separator: str | None = None, decimal: str | None = None
 ) -> Dialect:
     """A named dialect with what is said otherwise."""
-    said = {"bom": bom, "separator": separator, "decimal": decimal}
+    said: dict[str, Any] = {"bom": bom, "separator": separator, "decimal": decimal}
     return replace(DIALECTS[name], **{key: value for key, value in said.items() if value is not None})

@@ -43,9 +43,7 @@ def macrs_shares() -> Mapping[str, Sequence[Decimal]]:
     }
 
 
-def straight_line_monthly(
-    cost: Decimal, salvage: Decimal, life_months: int, step: Decimal
-) -> list[Decimal]:
+def straight_line_monthly(cost: Decimal, salvage: Decimal, life_months: int, step: Decimal) -> list[Decimal]:
     """(P - S) / L each month; rounding the running sum makes them add up exactly. [currency]"""
     return split(cost - salvage, [Decimal(1)] * life_months, step)
 
@@ -86,7 +84,8 @@ def _declining(asset: Asset, policy: Policy, salvage: Decimal, step: Decimal) ->
     """Never below the salvage value; what the method leaves at the end of life stays on the books."""
     years = -(-asset.life_months // MONTHS_A_YEAR)
     life = money.divided(Decimal(asset.life_months), Decimal(MONTHS_A_YEAR))
-    left, found = asset.cost - salvage, []
+    left = asset.cost - salvage
+    found: list[Decimal] = []
     for lost in declining_balance_yearly(asset.cost, policy.factor, life, years, step):
         months = min(MONTHS_A_YEAR, asset.life_months - len(found))
         part = money.quantity(money.divided(lost * months, Decimal(MONTHS_A_YEAR)), step)
@@ -126,9 +125,7 @@ def conventions(assets: Sequence[Asset], policy: Policy, zone: ZoneInfo) -> dict
     return found
 
 
-def tax_years(
-    asset: Asset, policy: Policy, zone: ZoneInfo, step: Decimal, convention: str
-) -> list[TaxYear]:
+def tax_years(asset: Asset, policy: Policy, zone: ZoneInfo, step: Decimal, convention: str) -> list[TaxYear]:
     """MACRS by tax year. The year of a sale gets the part that the convention leaves it; later ones nothing.
 
     An asset sold in the tax year it entered depreciates not at all.

@@ -74,8 +74,8 @@ def _lines(
     """The payments of one cost line: a part for each month, each quantity × unit price exactly."""
     item = str(entry["item"])
     bought = item.startswith("purchase ") and item != "purchase share"
-    expenditure = "capital" if bought else {"resale": "disposal", "upfront fee": "prepaid"}.get(
-        item, "operating"
+    expenditure = (
+        "capital" if bought else {"resale": "disposal", "upfront fee": "prepaid"}.get(item, "operating")
     )
     service_start, service_end = _service(item, entry, plan, start, end)
     whole = Decimal(entry["quantity"])
@@ -159,9 +159,7 @@ def _line(
     )
 
 
-def _assets(
-    plan: Mapping[str, Any], lines: list[Line], start: datetime, life_months: int
-) -> list[Asset]:
+def _assets(plan: Mapping[str, Any], lines: list[Line], start: datetime, life_months: int) -> list[Asset]:
     cost = capital(lines, plan["hardware"])
     if not any(line.expenditure == "capital" for line in lines):
         return []

@@ -21,7 +21,7 @@ Point = Annotated[int | None, Query(ge=1, le=100_000, description="Rank, or poin
 
 
 @router.post("/optimize", summary="What a run costs and takes, on what")
-async def optimize(body: OptimizeBody, request: Request, who: Viewer) -> Response:  # type: ignore[valid-type]
+async def optimize(body: OptimizeBody, request: Request, who: Viewer) -> Response:
     """The document of `planner optimize --format json`."""
     held = room(request)
     asked = body.model_dump(exclude_none=True)
@@ -31,7 +31,7 @@ async def optimize(body: OptimizeBody, request: Request, who: Viewer) -> Respons
 
 @router.post("/plans", status_code=201, summary="Plan a run and keep the plan")
 async def keep(
-    body: OptimizeBody,  # type: ignore[valid-type]
+    body: OptimizeBody,
     request: Request,
     who: Planner,
     idempotency_key: Annotated[str | None, Header(max_length=200)] = None,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fastapi import Response
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, create_model
@@ -51,9 +51,11 @@ _FIELDS: dict[str, Any] = {
     **{key: (_KINDS.get(key, _NUMBER), None) for key in request_keys() if key != "model"},
 }
 
-OptimizeBody: type[Body] = create_model(
-    "OptimizeBody", __base__=Body, __doc__=OptimizeRequest.__doc__, **_FIELDS
-)
+if TYPE_CHECKING:
+
+    class OptimizeBody(Body): ...
+else:
+    OptimizeBody = create_model("OptimizeBody", __base__=Body, __doc__=OptimizeRequest.__doc__, **_FIELDS)
 """The keys of OptimizeRequest, checked in full by it."""
 
 

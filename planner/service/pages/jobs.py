@@ -7,6 +7,7 @@ from typing import Any
 from fastapi import APIRouter, HTTPException, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
+from planner.reports.plan_file import plan_of
 from planner.service.jobs import RUNNING
 from planner.service.pages.render import page
 from planner.service.pages.run_plan import run_page
@@ -57,11 +58,10 @@ async def plan(id: str, request: Request) -> HTMLResponse:
     if document["kind"] == "schedule":
         point = chosen_point(document, which)
         return schedule_page(request, document, which, base, files=_files(id, point["point"]))
-    from planner.explain import explanation_of_document
-
-    rank = which or str(document["options"][0]["rank"])
-    reasons = await held.apart(explanation_of_document, document, rank)
-    return run_page(request, document, reasons, base, files=_files(id, rank), query="")
+    option = plan_of(document, int(which) if which and which.isdecimal() else None)
+    # The reasons need the planner's own records; they are made when a plan is asked for, not kept.
+    files = _files(id, option["rank"])
+    return run_page(request, document, None, base, rank=option["rank"], files=files, query="")
 
 
 def _files(id: str, point: Any) -> dict[str, str]:

@@ -32,19 +32,29 @@ async def plan(request: Request) -> HTMLResponse:
         "Finance files (ZIP)": f"/plan/finance.zip?{query}&point={reasons.option.rank}",
     }
     document = found.to_json()
-    return run_page(request, document, reasons.to_json(), f"/plan?{query}&", files=files, query=query)
+    return run_page(
+        request,
+        document,
+        reasons.to_json(),
+        f"/plan?{query}&",
+        rank=reasons.option.rank,
+        files=files,
+        query=query,
+    )
 
 
 def run_page(
     request: Request,
     document: dict[str, Any],
-    reasons: dict[str, Any],
+    reasons: dict[str, Any] | None,
     base: str,
     *,
+    rank: int,
     files: dict[str, str],
     query: str,
 ) -> HTMLResponse:
-    """The page of a plan document of one run. reasons: the explanation of the chosen option, which it names.
+    """The page of a plan document of one run. rank: of the chosen option. reasons: its explanation;
+    None for a kept plan, which holds none.
 
     base: address that a choice is added to. files: words -> address of what can be downloaded.
     query: the question in an address, "" where the plan was kept and not asked for just now.
@@ -52,7 +62,7 @@ def run_page(
     from planner.reports.drawings.front import run_front
     from planner.reports.drawings.gantt import stretches
 
-    (option,) = (option for option in document["options"] if option["rank"] == reasons["rank"])
+    (option,) = (option for option in document["options"] if option["rank"] == rank)
     return page(
         request,
         "run_plan.html",
@@ -82,6 +92,18 @@ async def as_csv(request: Request) -> Response:
     from planner.reports.tabular import to_csv
 
     return await _file(request, "options.csv", "text/csv", lambda document: to_csv(option_rows(document)))
+
+
+@router.get("/finance.zip")
+async def as_finance(request: Request) -> Response:
+    """The finance reports of the chosen option, as `planner report finance` writes them."""
+    from planner.service.files import finance_zip
+
+    point = request.query_params.get("point", "")
+    chosen = int(point) if point.isdecimal() else None
+    return await _file(
+        request, "finance.zip", "application/zip", lambda document: finance_zip(document, chosen)
+    )
 
 
 async def _file(request: Request, name: str, kind: str, write: Any) -> Response:
