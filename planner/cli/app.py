@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
 EXAMPLES = (
     "planner optimize --model bert-base --epochs 10",
-    "planner optimize --model gpt2 --epochs 1 --budget 500 -o plan.csv",
     "planner estimate memory --model bert-large --gpu rtx-4090-24gb",
     "planner prices list --item p4d.24xlarge --as-of 2025-05-31",
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -14,7 +13,10 @@ from planner.cli.output import Answer
 app = typer.Typer(
     help=COMMANDS["serve"].summary, invoke_without_command=True, add_completion=False, no_args_is_help=False
 )
-token = typer.Typer(help="Who may ask: make, list and revoke tokens.", no_args_is_help=True)
+token = typer.Typer(
+    help="Who may ask: make, list and revoke tokens.\n\nExample: planner serve token list",
+    no_args_is_help=True,
+)
 app.add_typer(token, name="token")
 
 
@@ -152,34 +154,38 @@ def revoke(id: Annotated[str, typer.Argument(metavar="ID", help="As listed.")]) 
 
 @app.command()
 @answers
-def backup(file: Annotated[Path, typer.Argument(metavar="FILE", help="Must not be there yet.")]) -> Answer:
+def backup(file: Annotated[str, typer.Argument(metavar="FILE", help="Must not be there yet.")]) -> Answer:
     """Copy prices, plans, jobs and tokens into one file, while the service runs.
 
     Of a SQLite store; of PostgreSQL, pg_dump does it.
 
     Example: planner serve backup planner-2026-12-01.sqlite
     """
+    from pathlib import Path
+
     from planner import config
     from planner.service.backup import back_up
 
     config.use_store()
-    return _copied(back_up(file), "backup")
+    return _copied(back_up(Path(file)), "backup")
 
 
 @app.command()
 @answers
-def restore(file: Annotated[Path, typer.Argument(metavar="FILE", help="What backup wrote.")]) -> Answer:
+def restore(file: Annotated[str, typer.Argument(metavar="FILE", help="What backup wrote.")]) -> Answer:
     """Put a backup in the place of the store; the store is moved aside first.
 
     End the service before.
 
     Example: planner serve restore planner-2026-12-01.sqlite
     """
+    from pathlib import Path
+
     from planner import config
     from planner.service.backup import put_back
 
     config.use_store()
-    return _copied(put_back(file), "restore")
+    return _copied(put_back(Path(file)), "restore")
 
 
 def _copied(row: dict[str, str], kind: str) -> Answer:

@@ -34,5 +34,5 @@ def html(
     assert target.file is not None
     text = page(read_document(plan), None if point is None else int(point))
     write_whole(target.file, text)
-    print(f"wrote {output}: {len(text.encode()) / 1e6:.1f} MB", file=sys.stderr)
+    print(f"wrote {output}", file=sys.stderr)
     return 0

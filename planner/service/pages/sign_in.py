@@ -10,7 +10,7 @@ from planner.service.pages.render import page
 from planner.service.room import room
 
 router = APIRouter()
-_DAYS = 7
+_SEVEN_DAYS = 604_800  # [s]
 
 
 @router.get("/sign-in", response_class=HTMLResponse)
@@ -27,7 +27,7 @@ async def signed_in(request: Request) -> Response:
     answer = RedirectResponse("/", 303)
     secure = request.url.scheme == "https"
     answer.set_cookie(
-        COOKIE, token, max_age=_DAYS * 86_400, httponly=True, samesite="strict", secure=secure, path="/"
+        COOKIE, token, max_age=_SEVEN_DAYS, httponly=True, samesite="strict", secure=secure, path="/"
     )
     return answer
 

@@ -69,7 +69,7 @@ def test_an_unknown_name_is_told_at_its_field(client: Any, asked: dict[str, str]
 def test_p35_a_page_reads_no_file_and_runs_no_code_of_the_askers(client: Any, model: str) -> None:
     answer = client.get("/", params={"model": model})
     assert answer.status_code == 422
-    assert "pages plan named workloads" in answer.text
+    assert "the service plans named workloads" in answer.text
 
 
 @pytest.mark.parametrize("rig", ["/etc/passwd", "rig.toml", "../../secrets.json"])
