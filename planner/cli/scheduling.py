@@ -77,11 +77,12 @@ class _Progress:
     """A line on a terminal's stderr once it takes longer than half a second; elsewhere silence."""
 
     def __init__(self) -> None:
-        self._since = time.monotonic()
+        # Summed once, here: from then on there is something to wait for.
+        self._from = time.monotonic() + _QUIET_SECONDS
         self._shown = False
 
     def __call__(self, what: str, done: int, of: int) -> None:
-        if not sys.stderr.isatty() or time.monotonic() - self._since < _QUIET_SECONDS:
+        if not sys.stderr.isatty() or time.monotonic() < self._from:
             return
         end = "\n" if what.startswith("points") and done >= of else ""
         print(f"\r{what}: {done} of {of}   ", end=end, file=sys.stderr, flush=True)

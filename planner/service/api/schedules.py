@@ -18,7 +18,7 @@ Planner = Annotated[Identity, Depends(needs("planner"))]
 
 @router.get("/schedules/schema", summary="The JSON schema of schedules")
 async def schema(who: Viewer) -> dict[str, Any]:
-    from planner import schedule_schema
+    from planner.api import schedule_schema
 
     found: dict[str, Any] = schedule_schema()
     return found
@@ -26,7 +26,7 @@ async def schema(who: Viewer) -> dict[str, Any]:
 
 @router.post("/schedules/check", summary="Whether a schedule is sound, and its runs written out")
 async def check(body: ScheduleBody, request: Request, who: Viewer) -> dict[str, Any]:
-    from planner import check_schedule
+    from planner.api import check_schedule
 
     held = room(request)
     values = await held.apart(schedule_values, body.schedule)

@@ -111,8 +111,7 @@ def test_a_schedule_becomes_a_job_and_its_plan(served: Any) -> None:
         "starts": "2027-01",
         "months": 1,
         "jobs": [{"id": "a", "workload": "bert-base", "epochs": 1}],
-        "spot": False,
-        "providers": ["aws"],
+        "cloud": {"spot": False, "providers": ["aws"]},
     }
     asked = client.post("/v1/schedules/optimize", json={"schedule": schedule, "points": 2, "seconds": 10})
     assert asked.status_code == 202, asked.text

@@ -15,27 +15,30 @@ def _texts(*names: str, null: bool = False) -> list[sa.Column[str]]:
     return [sa.Column(name, _PLAIN, nullable=null) for name in names]
 
 
+def _key() -> sa.Column[str]:
+    return sa.Column("id", _PLAIN, primary_key=True)
+
+
 def upgrade() -> None:
-    key = sa.Column("id", _PLAIN, primary_key=True)
     op.create_table(
         "service_jobs",
-        key.copy(),
+        _key(),
         *_texts("kind", "owner", "state", "asked", "created_at"),
         *_texts("message", "error", "plan_id", "claim", "started_at", "ended_at", "heartbeat_at", null=True),
         sa.Column("progress", sa.Float),
         sa.Column("tries", sa.Integer, nullable=False),
     )
     op.create_index("service_jobs_by_state", "service_jobs", ["state", "created_at"])
-    op.create_table("service_plans", key.copy(), *_texts("kind", "name", "owner", "created_at", "document"))
+    op.create_table("service_plans", _key(), *_texts("kind", "name", "owner", "created_at", "document"))
     op.create_index("service_plans_by_owner", "service_plans", ["owner", "created_at"])
     op.create_table(
         "service_tokens",
-        key.copy(),
+        _key(),
         *_texts("name", "role", "sha256", "created_at"),
         *_texts("expires_at", "revoked_at", null=True),
     )
     op.create_index("service_tokens_by_hash", "service_tokens", ["sha256"], unique=True)
-    op.create_table("service_audit", key.copy(), *_texts("at", "who", "what", "detail"))
+    op.create_table("service_audit", _key(), *_texts("at", "who", "what", "detail"))
     op.create_index("service_audit_by_time", "service_audit", ["at"])
     op.create_table(
         "service_repeats",
@@ -43,7 +46,7 @@ def upgrade() -> None:
         *_texts("asked_sha256", "created_at"),
         *_texts("answer", null=True),
     )
-    op.create_table("service_profiles", key.copy(), *_texts("name", "owner", "created_at", "document"))
+    op.create_table("service_profiles", _key(), *_texts("name", "owner", "created_at", "document"))
 
 
 def downgrade() -> None:
