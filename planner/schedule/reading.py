@@ -66,7 +66,7 @@ def parse(text: str, name: str = "schedule") -> dict[str, Any]:
             return super().construct_mapping(node, deep)
 
     try:
-        found = Loader(text).get_single_data()  # type: ignore[no-untyped-call]
+        found = Loader(text).get_single_data()
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
         where = f", line {mark.line + 1}" if mark else ""
