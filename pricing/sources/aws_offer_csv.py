@@ -52,14 +52,21 @@ def read_csv(file: BinaryIO, ref: str, tally: Tally, keep: Keep) -> OfferFile:
     preamble = [_line(file, ref) for _ in range(PREAMBLE_LINES)]
     published = None
     for line in preamble:
-        name, value = (*next(csv.reader([line]), []), "", "")[:2]
+        name, value = (*_cells(line, ref), "", "")[:2]
         if name == "Publication Date":
             published = _time(value, ref)
-    names = [normal(name) for name in next(csv.reader([_line(file, ref)]), [])]
+    names = [normal(name) for name in _cells(_line(file, ref), ref)]
     missing = [name for name in _NEEDED if name not in names]
     if missing:
         raise BadAnswer(f'{ref}: line 6 names no column "{missing[0]}"; it is no EC2 offer file')
     return OfferFile(published, _rows(file, names, ref, tally, keep))
+
+
+def _cells(line: str, ref: str) -> list[str]:
+    try:
+        return next(csv.reader([line]), [])
+    except csv.Error as error:
+        raise BadAnswer(f"{ref}: the head of the file is not CSV ({error})") from None
 
 
 def _rows(file: BinaryIO, names: list[str], ref: str, tally: Tally, keep: Keep) -> Iterator[Listed]:
@@ -75,7 +82,10 @@ def _rows(file: BinaryIO, names: list[str], ref: str, tally: Tally, keep: Keep) 
         if len(line) > _LONGEST_LINE_BYTES:
             raise BadAnswer(f"{ref}: a line of {len(line):,} bytes")
         read += 1
-        cells = next(csv.reader([line.decode("utf-8", "replace")]))
+        try:
+            cells = next(csv.reader([line.decode("utf-8", "replace")]))
+        except csv.Error:
+            cells = []
         if len(cells) != width:
             tally.row()
             tally.spoilt("cut off or of another width", f"line {lines + PREAMBLE_LINES + 1}")

@@ -30,7 +30,11 @@ def read_file(page: RawPage, fetched_at: datetime, observed_at: datetime | None)
     observed_at: the date of rows that have none. Raises BadPriceFile for a header that is not ours.
     """
     reader = csv.DictReader(io.StringIO(text_of(page), newline=""), strict=True)
-    _check_header(page.ref, reader.fieldnames)
+    try:
+        names = reader.fieldnames
+    except csv.Error as error:
+        raise BadPriceFile(f"{page.ref}, row 1: not CSV ({error})") from None
+    _check_header(page.ref, names)
     offers: list[Offer] = []
     rows: dict[int, int] = {}
     bad: list[tuple[str, str]] = []

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -17,6 +15,7 @@ from ..offer import Offer
 from . import FetchContext, source
 from .answers import UnreadableRow, load_json, member, money_of, text_of
 from .csv_import import text_of as file_text
+from .csv_rows import CsvRows
 from .errors import SourceUnavailable
 from .http import Http
 from .page import ParseResult, RawPage, Tally
@@ -110,7 +109,7 @@ def read_file(page: RawPage, fetched_at: datetime, observed_at: datetime | None)
     """Tariffs by area: columns area, then SECTOR_cents_per_kwh. Raises BadPriceFile without a date."""
     if observed_at is None:
         raise BadPriceFile(f"{page.ref}: this form says no date; say when it held: --observed-at 2026-07-01")
-    reader = csv.DictReader(io.StringIO(file_text(page), newline=""))
+    reader = CsvRows(file_text(page), page.ref)
     offers: list[Offer] = []
     bad: list[tuple[str, str]] = []
     suffix = "_cents_per_kwh"
@@ -125,7 +124,7 @@ def read_file(page: RawPage, fetched_at: datetime, observed_at: datetime | None)
                 sector = column.removesuffix(suffix)
                 offers.append(_offer(region, sector, cents, observed_at, page, fetched_at, None))
             except UnreadableRow as error:
-                bad.append((str(reader.line_num), str(error)))
+                bad.append((str(reader.line), str(error)))
     return FileResult(FORM, tuple(offers), {}, tuple(bad))
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
@@ -15,6 +13,7 @@ from . import FetchContext, source
 from .answers import UnreadableRow, money_of
 from .catalog_gpus import CatalogGpu, catalog_gpu, slug
 from .csv_import import text_of
+from .csv_rows import CsvRows
 from .errors import BadAnswer, SourceUnavailable
 from .page import ParseResult, RawPage, Tally
 from .settings import path_of
@@ -86,23 +85,20 @@ def _add(
     offers: dict[str, Offer],
     bad: list[tuple[str, str]],
 ) -> None:
-    reader = csv.DictReader(io.StringIO(text_of(page), newline=""), strict=True)
-    if not set(reader.fieldnames or ()) >= _NEEDED:
+    reader = CsvRows(text_of(page), page.ref)
+    if not set(reader.names) >= _NEEDED:
         raise BadPriceFile(f"{page.ref}: not gpuhunt's columns ({', '.join(sorted(_NEEDED))})")
     provider = _OURS.get(provider, provider)
-    try:
-        for row in reader:
-            tally.row()
-            try:
-                offer = _offer(row, provider, page, fetched_at, observed_at or fetched_at, tally)
-            except UnreadableRow as error:
-                tally.spoilt(str(error), f"row {reader.line_num}")
-                bad.append((str(reader.line_num), str(error)))
-                continue
-            if offer is not None:
-                _keep(offer, offers, tally)
-    except csv.Error as error:
-        raise BadPriceFile(f"{page.ref}, row {reader.line_num}: not CSV ({error})") from None
+    for row in reader:
+        tally.row()
+        try:
+            offer = _offer(row, provider, page, fetched_at, observed_at or fetched_at, tally)
+        except UnreadableRow as error:
+            tally.spoilt(str(error), f"row {reader.line}")
+            bad.append((str(reader.line), str(error)))
+            continue
+        if offer is not None:
+            _keep(offer, offers, tally)
 
 
 def _keep(offer: Offer, offers: dict[str, Offer], tally: Tally) -> None:

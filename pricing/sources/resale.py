@@ -6,8 +6,6 @@ is measured, and its band is as wide as the series was unsteady.
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,6 +20,7 @@ from ..offer import Offer
 from .answers import UnreadableRow
 from .catalog_gpus import catalog_gpu
 from .csv_import import text_of
+from .csv_rows import CsvRows
 from .page import RawPage
 from .retail_text import one_price
 
@@ -151,8 +150,8 @@ def read_file(page: RawPage, fetched_at: datetime, observed_at: datetime | None)
 
     A month is filed under its first day. observed_at is not needed: the rows are dated.
     """
-    reader = csv.DictReader(io.StringIO(text_of(page), newline=""))
-    names = {(name or "").strip().lower(): name for name in reader.fieldnames or ()}
+    reader = CsvRows(text_of(page), page.ref)
+    names = {(name or "").strip().lower(): name for name in reader.names}
     price = next((name for lower, name in names.items() if "price" in lower), None)
     if price is None or not {"gpu", "month"} <= set(names):
         raise BadPriceFile(f"{page.ref}, row 1: columns GPU, Price and Month are meant")
@@ -170,7 +169,7 @@ def read_file(page: RawPage, fetched_at: datetime, observed_at: datetime | None)
             offer = _sold(row, gpu.id, gpu.memory_mib, price, names["month"], sold, page, fetched_at)
             offers.setdefault((offer.item, offer.observed_at.isoformat()), offer)
         except UnreadableRow as error:
-            bad.append((str(reader.line_num), str(error)))
+            bad.append((str(reader.line), str(error)))
     return FileResult(FORM, tuple(offers.values()), skipped, tuple(bad))
 
 

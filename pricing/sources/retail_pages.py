@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -17,6 +15,7 @@ from ..errors import BadOffer, BadPriceFile
 from ..offer import Offer
 from . import FetchContext, source
 from .answers import UnreadableRow
+from .csv_rows import CsvRows
 from .errors import SourceError, SourceFailed, SourceUnavailable
 from .guarded_transport import guarded_transport
 from .http import Http, without_query
@@ -89,8 +88,8 @@ class RetailPages:
 
 def read_list(text: str, name: str) -> list[dict[str, str]]:
     """The list of pages. Raises BadPriceFile, naming row and column."""
-    reader = csv.DictReader(io.StringIO(text))
-    header = set(reader.fieldnames or ())
+    reader = CsvRows(text, name)
+    header = set(reader.names)
     missing = [column for column in ("url", "item") if column not in header]
     if missing or header - set(COLUMNS):
         wrong = missing[0] if missing else sorted(header - set(COLUMNS))[0]
@@ -99,7 +98,7 @@ def read_list(text: str, name: str) -> list[dict[str, str]]:
     for row in reader:
         found = {key: (value or "").strip() for key, value in row.items() if key in COLUMNS}
         if not found["url"] or not found["item"]:
-            raise BadPriceFile(f"{name}, row {reader.line_num}: url and item are needed")
+            raise BadPriceFile(f"{name}, row {reader.line}: url and item are needed")
         rows.append(found)
     if len(rows) > _LONGEST_LIST:
         raise BadPriceFile(f"{name}: {len(rows)} pages; at most {_LONGEST_LIST} are asked for one by one")

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import ast
-import csv
-import io
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
@@ -18,6 +16,7 @@ from . import FetchContext, source
 from .answers import UnreadableRow, money_of
 from .catalog_gpus import CatalogGpu, catalog_gpu, slug
 from .csv_import import text_of
+from .csv_rows import CsvRows
 from .errors import BadAnswer
 from .http import Http
 from .page import ParseResult, RawPage, Tally
@@ -98,21 +97,18 @@ def _offers(
     tally: Tally,
     bad: list[tuple[str, str]] | None = None,
 ) -> list[Offer]:
-    reader = csv.DictReader(io.StringIO(text_of(page), newline=""), strict=True)
-    if not {"InstanceType", "AcceleratorName", "Price"} <= set(reader.fieldnames or ()):
+    reader = CsvRows(text_of(page), page.ref)
+    if not {"InstanceType", "AcceleratorName", "Price"} <= set(reader.names):
         raise BadPriceFile(f"{page.ref}: not SkyPilot's columns (InstanceType, AcceleratorName, Price, …)")
     plain: list[Offer] = []
-    try:
-        for row in reader:
-            tally.row()
-            try:
-                plain += _row(row, provider, page, fetched_at, observed_at or fetched_at, tally)
-            except UnreadableRow as error:
-                tally.spoilt(str(error), f"row {reader.line_num}")
-                if bad is not None:
-                    bad.append((str(reader.line_num), str(error)))
-    except csv.Error as error:
-        raise BadPriceFile(f"{page.ref}, row {reader.line_num}: not CSV ({error})") from None
+    for row in reader:
+        tally.row()
+        try:
+            plain += _row(row, provider, page, fetched_at, observed_at or fetched_at, tally)
+        except UnreadableRow as error:
+            tally.spoilt(str(error), f"row {reader.line}")
+            if bad is not None:
+                bad.append((str(reader.line), str(error)))
     return _one_each(plain, tally)
 
 
