@@ -174,7 +174,7 @@ def read_file(page: RawPage, fetched_at: datetime, observed_at: datetime | None)
 
 
 def _sold(
-    row: dict[str, str],
+    row: dict[str, str | None],
     item: str,
     memory_mib: int,
     price: str,
