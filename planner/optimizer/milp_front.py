@@ -16,7 +16,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from .assemble import choice_of
-from .flat import SAME_HOURS, Floats, Options, flatten
+from .flat import SAME_HOURS, flatten
 from .flexible import Flexible
 from .linear_model import Solved
 from .milp import Cut, ScheduleModel, Shape, build
@@ -93,8 +93,8 @@ class MilpFront:
             return math.inf
         return self.shortest() if solved.x is None else float(solved.x[model.time])
 
-    def point(self, most: float, start: Choice | None = None) -> Choice | None:
-        """The cheapest plan with `time` ≤ most; None where none was found. start: a plan as fast."""
+    def point(self, most: float) -> Choice | None:
+        """The cheapest plan with `time` ≤ most; None where none was found."""
         scale: dict[int, float] = {}
         guesses: list[Cut] = []  # cuts that are not proven
         cut_rounds = scale_rounds = 0
@@ -259,18 +259,3 @@ class MilpFront:
         for month in months:
             scale[month] = scale.get(month, 1.0) * _SCALE
         return True
-
-
-def start_vector(model: ScheduleModel, choice: Choice, problem: Problem) -> Floats | None:
-    """A choice as a point of the model, nan where it says nothing; None where an option is not in it."""
-    x = np.full(len(model.model.cost), np.nan)
-    options: Options = model.options
-    chosen = options.place == np.array(choice.option)[options.job]
-    if int(chosen.sum()) != len(problem.jobs):
-        return None
-    x[model.x] = chosen
-    for rig, n, month, column in model.buys:
-        have = sum(choice.bought[rig][: month + 1])
-        before = sum(choice.bought[rig][:month])
-        x[column] = 1.0 if before <= n < have else 0.0
-    return x

@@ -133,7 +133,7 @@ def bisect(work: MilpFront, points: int, gap: float, progress: Progress | None) 
         widest = max(open_, key=lambda interval: interval.drop)
         most = _between(widest)
         asked.append(most)
-        work.point(most, widest.fast)
+        work.point(most)
 
 
 def _settle(work: MilpFront, rows: list[Choice], asked: list[float], gap: float) -> bool:
@@ -143,7 +143,7 @@ def _settle(work: MilpFront, rows: list[Choice], asked: list[float], gap: float)
         return False
     row = max(loose, key=lambda row: row.gap)
     asked.append(row.time)
-    work.point(row.time, row)
+    work.point(row.time)
     return True
 
 

@@ -71,27 +71,21 @@ class Solver:
         if child.stdout is not None:
             child.stdout.close()
 
-    def solve(
-        self, model: LinearModel, *, gap: float = 0.0, seconds: float = 60.0, start: Floats | None = None
-    ) -> Solved:
-        """Least cost. gap: relative, at which to stop. seconds: wall time for this model.
-
-        start: a feasible point to begin from, nan where unknown; (columns,). What comes back is the better of
-        both, so a solver that finds nothing in its time still leaves the plan in hand.
-        """
+    def solve(self, model: LinearModel, *, gap: float = 0.0, seconds: float = 60.0) -> Solved:
+        """Least cost. gap: relative, at which to stop. seconds: wall time for this model."""
         self.solves += 1
         if not len(model.cost):
             return Solved("optimal", np.zeros(0), 0.0, 0.0)
         if self._command:
             try:
-                return self._in_child(model, gap, seconds, start)
+                return self._in_child(model, gap, seconds)
             except ChildGone:
                 self._kill()
                 self.fallbacks += 1
         return solve_here(model, gap=gap, seconds=seconds)
 
-    def _in_child(self, model: LinearModel, gap: float, seconds: float, start: Floats | None) -> Solved:
-        answer = self._ask(model, gap, seconds, start)
+    def _in_child(self, model: LinearModel, gap: float, seconds: float) -> Solved:
+        answer = self._ask(model, gap, seconds)
         x = answer["x"]
         if len(x) and not holds(model, x):  # HiGHS has called a broken point feasible before
             raise ChildGone
@@ -102,12 +96,10 @@ class Solver:
             float(answer["bound"]),
         )
 
-    def _ask(self, model: LinearModel, gap: float, seconds: float, start: Floats | None) -> dict[str, Any]:
+    def _ask(self, model: LinearModel, gap: float, seconds: float) -> dict[str, Any]:
         child = self._started()
         arrays = {name: getattr(model, name) for name in model.__slots__}
         arrays |= {"gap": gap, "seconds": seconds}
-        if start is not None:
-            arrays["start"] = start
         frame = io.BytesIO()
         write_frame(frame, arrays)
         try:

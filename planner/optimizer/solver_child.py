@@ -31,7 +31,7 @@ def unpack(data: bytes) -> dict[str, Any]:
 
 
 def solve(asked: dict[str, Any]) -> dict[str, Any]:
-    """Answer one model. `start` may hold a feasible point; columns of it that are nan are left to HiGHS."""
+    """Answer one model."""
     import highspy
 
     highs = highspy.Highs()
@@ -46,10 +46,6 @@ def solve(asked: dict[str, Any]) -> dict[str, Any]:
     highs.setOptionValue("mip_feasibility_tolerance", 1e-7)
     highs.setOptionValue("time_limit", float(asked["seconds"]))
     highs.passModel(_program(highspy, asked))
-    start = asked.get("start")
-    if start is not None and len(start):
-        known = np.flatnonzero(np.isfinite(start)).astype(np.int32)
-        highs.setSolution(len(known), known, start[known].astype(np.float64))
     highs.run()
     return _answer(highspy, highs, bool(asked["whole"].any()))
 
