@@ -16,9 +16,14 @@ def default_address() -> str:
     return str(user_data_path("training-planner") / "prices.sqlite")
 
 
+def address_in_force(url: str | None = None) -> str:
+    """`url`, else PLANNER_STORE_URL, else the default."""
+    return url or os.environ.get(ENVIRONMENT) or default_address()
+
+
 def sqlite_file(url: str | None = None) -> Path | None:
     """The SQLite file that `url`, else PLANNER_STORE_URL, else the default names; None for anything else."""
-    named = url or os.environ.get(ENVIRONMENT) or default_address()
+    named = address_in_force(url)
     if "://" not in named:
         return Path(named).expanduser()
     path = named.removeprefix(_SQLITE)

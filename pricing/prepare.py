@@ -11,6 +11,7 @@ from sqlalchemy import Connection, text
 from . import snapshot
 from .connect import Place
 from .errors import StoreUnusable
+from .migrating import version_of
 from .offer import FIELDS, Offer, format_time
 from .schema import HEAD, VERSION_TABLE
 
@@ -23,13 +24,7 @@ _ADVISORY_LOCK = 7281106330901
 
 def schema_version(connection: Connection) -> str | None:
     """The revision the store is at; None when there is no price store yet."""
-    if connection.dialect.name == "sqlite":
-        found = "SELECT 1 FROM sqlite_master WHERE name = :name"
-    else:
-        found = "SELECT to_regclass(:name)"
-    if connection.execute(text(found), {"name": VERSION_TABLE}).scalar() is None:
-        return None
-    return connection.execute(text(f"SELECT version_num FROM {VERSION_TABLE}")).scalar()
+    return version_of(connection, VERSION_TABLE)
 
 
 def is_loaded(connection: Connection, content_sha256: str) -> bool:

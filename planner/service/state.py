@@ -6,7 +6,6 @@ Each public method is one transaction. Moments are UTC text as the price store h
 from __future__ import annotations
 
 import json
-import os
 import secrets
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -16,8 +15,10 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, text
 
-from planner.pricing.address import ENVIRONMENT, default_address
+from planner.pricing.address import address_in_force
 from planner.pricing.connect import Place, connect, explained, place, writing
+from planner.pricing.errors import StoreUnusable
+from planner.pricing.migrating import version_of
 from planner.pricing.offer import format_time
 from planner.service import migrations
 
@@ -47,16 +48,30 @@ class State:
         """Make or migrate what is missing: the prices first, then our tables. Raises StoreUnusable."""
         from planner.pricing.store import PriceStore
 
-        address = url or os.environ.get(ENVIRONMENT) or default_address()
+        address = address_in_force(url)
         with PriceStore.open(address):
             pass
         where = place(address)
         state = cls(connect(where), where)
-        with state.writes() as connection:
+        with state.reads() as connection:
+            ready = version_of(connection, migrations.VERSION_TABLE) == migrations.HEAD
+        if not ready:
+            state._make_ready()
+        return state
+
+    def _make_ready(self) -> None:
+        """Another server may have done it while this one waited for its turn, so it is asked again."""
+        with self.writes() as connection:
             if connection.dialect.name == "postgresql":
                 connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _ADVISORY_LOCK})
-            migrations.upgrade(connection)
-        return state
+            version = version_of(connection, migrations.VERSION_TABLE)
+            if version is not None and not migrations.knows(version):
+                raise StoreUnusable(
+                    f"{self.where.shown} was used by a newer service (schema {version}, this one knows "
+                    f"{migrations.HEAD}). Update with: pip install -U training-planner"
+                )
+            if version != migrations.HEAD:
+                migrations.upgrade(connection)
 
     @contextmanager
     def writes(self) -> Iterator[Connection]:
