@@ -41,7 +41,7 @@ def once(
             return answered
         if time.monotonic() > until:
             raise UsageError("a request with this Idempotency-Key is still worked on; ask again", "key")
-        time.sleep(0.05)
+        time.sleep(0.05)  # the first try may be another server's: only the database tells of its end
     try:
         answer = work()
     except BaseException:
