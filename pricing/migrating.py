@@ -1,4 +1,4 @@
-"""A set of tables that Alembic brings up to date, in whichever database they stand; there is no alembic.ini."""
+"""A set of tables that Alembic brings up to date in any database; there is no alembic.ini."""
 
 from __future__ import annotations
 

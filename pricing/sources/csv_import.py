@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from dataclasses import replace
 from datetime import datetime
 
@@ -11,6 +9,7 @@ from .. import checks
 from ..errors import BadOffer, BadPriceFile
 from ..import_files import FileResult
 from ..offer import FIELDS, REQUIRED, Offer
+from .csv_rows import CsvRows
 from .page import RawPage
 
 FORM = "planner-csv"
@@ -29,12 +28,8 @@ def read_file(page: RawPage, fetched_at: datetime, observed_at: datetime | None)
 
     observed_at: the date of rows that have none. Raises BadPriceFile for a header that is not ours.
     """
-    reader = csv.DictReader(io.StringIO(text_of(page), newline=""), strict=True)
-    try:
-        names = reader.fieldnames
-    except csv.Error as error:
-        raise BadPriceFile(f"{page.ref}, row 1: not CSV ({error})") from None
-    _check_header(page.ref, names)
+    reader = CsvRows(text_of(page), page.ref)
+    _check_header(page.ref, reader.names)
     offers: list[Offer] = []
     rows: dict[int, int] = {}
     bad: list[tuple[str, str]] = []
@@ -43,12 +38,12 @@ def read_file(page: RawPage, fetched_at: datetime, observed_at: datetime | None)
             try:
                 offer = _offer(row, page, fetched_at, observed_at)
             except BadOffer as error:
-                bad.append((str(reader.line_num), str(error)))
+                bad.append((str(reader.line), str(error)))
             else:
-                rows[id(offer)] = reader.line_num
+                rows[id(offer)] = reader.line
                 offers.append(offer)
-    except csv.Error as error:
-        bad.append((str(reader.line_num), f"not CSV from here on ({error})"))
+    except BadPriceFile as error:
+        bad.append((str(reader.line), str(error)))
     broken = {id(found.offer): found.message for found in checks.errors(offers) if found.rule != "jump"}
     bad += [(str(rows[key]), message) for key, message in broken.items()]
     kept = tuple(offer for offer in offers if id(offer) not in broken)

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from decimal import Decimal
 from statistics import median_high
 from typing import Any, NamedTuple
 
-from ..errors import BadOffer
+from ..errors import BadOffer, BadPriceFile
 from ..offer import Availability, Offer
 from . import FetchContext, source
 from .answers import UnreadableRow, load_json
+from .csv_rows import CsvRows
 from .errors import BadAnswer, SourceError, SourceUnavailable
 from .guarded_transport import guarded_transport
 from .http import Http, without_query
@@ -191,12 +190,12 @@ def _json_rows(answer: Any, ref: str) -> list[Mapping[str, Any]]:
 
 def _csv_rows(page: RawPage) -> list[Mapping[str, Any]]:
     try:
-        reader = csv.DictReader(io.StringIO(page.body.decode("utf-8-sig"), newline=""), strict=True)
-        names = {(name or "").strip().lower() for name in reader.fieldnames or ()}
+        reader = CsvRows(page.body.decode("utf-8-sig"), page.ref)
+        names = {(name or "").strip().lower() for name in reader.names}
         if not {"title", "price"} <= names:
             raise BadAnswer(f"{page.ref}: no columns title and price")
         return [{str(key).strip().lower(): value for key, value in row.items()} for row in reader]
-    except (UnicodeDecodeError, csv.Error) as error:
+    except (UnicodeDecodeError, BadPriceFile) as error:
         raise BadAnswer(f"{page.ref}: neither JSON nor CSV ({type(error).__name__})") from None
 
 
