@@ -30,10 +30,9 @@ def finance(
     Example: planner report finance plan.json -o finance
     """
     from pathlib import Path
-    from zoneinfo import ZoneInfoNotFoundError
 
     from planner.cli.complaints import unknown
-    from planner.errors import UsageError
+    from planner.cli.reporting.point import number_of_plan
     from planner.reports.finance import csv_files, directory, policy, report
     from planner.reports.plan_file import read_document
 
@@ -43,18 +42,11 @@ def finance(
     ):  # fmt: skip
         if value not in known:
             raise unknown(f"value of {flag}", value, known)
-    if point is not None and not point.isdecimal():
-        raise UsageError(f"--point {point}: a number of a plan is meant", "point")
+    chosen = number_of_plan(point)
     target = Path(output)
     directory.refuse(target, yes)
     document = read_document(plan)
-    try:
-        book = report.book_of(
-            document, None if point is None else int(point), start=start, time_zone=time_zone,
-            cents=round == "cents",
-        )  # fmt: skip
-    except (ZoneInfoNotFoundError, ValueError) as error:
-        raise UsageError(f"--time-zone or --start does not read: {error}") from error
+    book = report.book_of(document, chosen, start=start, time_zone=time_zone, cents=round == "cents")
     names = report.write(book, policy.Policy(depreciation=depreciation), target, csv_files.DIALECTS[dialect])
     print(f"wrote {output}: {len(names)} tables, {book.total} {book.currency}", file=sys.stderr)
     return 0

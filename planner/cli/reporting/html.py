@@ -23,16 +23,16 @@ def html(
     """
     import sys
 
-    from planner.cli.output import Destination, destination, write_whole
+    from planner.cli.output import destination, write_whole
+    from planner.cli.reporting.point import number_of_plan
     from planner.errors import UsageError
     from planner.reports.html.page import page
     from planner.reports.plan_file import read_document
 
-    if point is not None and not point.isdecimal():
-        raise UsageError(f"--point {point}: a number of a plan is meant", "point")
-    target: Destination = destination("html", output, yes)
-    assert target.file is not None
-    text = page(read_document(plan), None if point is None else int(point))
-    write_whole(target.file, text)
+    chosen = number_of_plan(point)
+    file = destination("html", output, yes).file
+    if file is None:
+        raise UsageError("-o -: a page is written into a file", "output")
+    write_whole(file, page(read_document(plan), chosen))
     print(f"wrote {output}", file=sys.stderr)
     return 0

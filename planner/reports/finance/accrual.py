@@ -9,7 +9,7 @@ from functools import cached_property
 
 from planner import money
 
-from .book import Asset, Book, Line, asset_of
+from .book import Asset, Book, Line, asset_of, sums_by_month
 from .depreciation import conventions, monthly
 from .months import Month, between, month_of, split_by_month
 from .policy import Policy
@@ -133,12 +133,11 @@ class Accrual:
             value = row.closing
 
     def _additions(self, asset: Asset) -> dict[Month, Decimal]:
-        found: dict[Month, Decimal] = {}
-        for line in self.book.lines:
-            if line.expenditure == "capital" and asset_of(line) == asset.id:
-                month = month_of(line.due, self.book.zone)
-                found[month] = found.get(month, money.ZERO) + line.amount
-        return found
+        return sums_by_month(
+            (month_of(line.due, self.book.zone), line.amount)
+            for line in self.book.lines
+            if line.expenditure == "capital" and asset_of(line) == asset.id
+        )
 
 
 def _of_row(row: AssetMonth) -> Iterator[Entry]:

@@ -11,41 +11,13 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from planner import money
+from planner.schedule.plan import Payment
 
 from .months import Month, between, month_of, rounded_together
 
 CENT = Decimal("0.01")
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """One payment; the fields are those of planner.schedule.plan.Payment. [currency]"""
-
-    due: datetime
-    service_start: datetime
-    service_end: datetime
-    category: str
-    expenditure: str
-    description: str
-    job: str
-    project: str
-    team: str
-    tags: Mapping[str, str]
-    provider: str
-    region: str
-    hardware: str
-    sku: str
-    purchase_model: str
-    quantity: Decimal
-    unit: str
-    unit_price: Decimal
-    amount: Decimal
-    list_amount: Decimal | None
-    asset: str
-    energy_kwh: Decimal | None
-    co2_kg: Decimal | None
-    price_ids: tuple[str, ...]
-    source: str
+Line = Payment
+"""One payment, of a schedule's ledger or made from a cost line of one run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +80,14 @@ class Book:
     @property
     def as_of_day(self) -> date:
         return self.as_of.date()
+
+
+def sums_by_month(amounts: Iterable[tuple[Month, Decimal]]) -> dict[Month, Decimal]:
+    """What falls into each month, added up."""
+    found: dict[Month, Decimal] = {}
+    for month, amount in amounts:
+        found[month] = found.get(month, money.ZERO) + amount
+    return found
 
 
 def rounded_to_cents(book: Book) -> Book:

@@ -9,6 +9,7 @@ from decimal import Decimal
 from planner import money
 
 from .accrual import AMORTISATION, DEPRECIATION, DISPOSAL, Accrual, AssetMonth
+from .book import sums_by_month
 from .cash import fiscal
 from .depreciation import tax_years
 from .months import Month, month_of
@@ -47,8 +48,10 @@ def balance_monthly(accrual: Accrual) -> Table:
     """cumulative cash = cumulative expense + book value + prepaid - accrued, at each month's end."""
 
     def rows() -> Iterator[Row]:
-        cash, expense = _cash(accrual), _expense(accrual)
-        value = _values(accrual)
+        zone = accrual.book.zone
+        cash = sums_by_month((month_of(line.due, zone), line.amount) for line in accrual.book.lines)
+        expense = sums_by_month((entry.month, entry.amount) for entry in accrual.entries)
+        value = sums_by_month((row.month, row.closing - row.opening) for row in accrual.schedule)
         paid = used = book_value = money.ZERO
         for month in accrual.months:
             paid += cash.get(month, money.ZERO)
@@ -69,29 +72,6 @@ def balance_monthly(accrual: Accrual) -> Table:
         ),
         rows,
     )  # fmt: skip
-
-
-def _cash(accrual: Accrual) -> dict[Month, Decimal]:
-    found: dict[Month, Decimal] = {}
-    for line in accrual.book.lines:
-        month = month_of(line.due, accrual.book.zone)
-        found[month] = found.get(month, money.ZERO) + line.amount
-    return found
-
-
-def _expense(accrual: Accrual) -> dict[Month, Decimal]:
-    found: dict[Month, Decimal] = {}
-    for entry in accrual.entries:
-        found[entry.month] = found.get(entry.month, money.ZERO) + entry.amount
-    return found
-
-
-def _values(accrual: Accrual) -> dict[Month, Decimal]:
-    """Change of net book value by month. [currency]"""
-    found: dict[Month, Decimal] = {}
-    for row in accrual.schedule:
-        found[row.month] = found.get(row.month, money.ZERO) + row.closing - row.opening
-    return found
 
 
 def depreciation_schedule(accrual: Accrual) -> Table:

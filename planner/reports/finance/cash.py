@@ -110,11 +110,12 @@ def npv_monthly(accrual: Accrual) -> Table:
 
     def rows() -> Iterator[Row]:
         rest = present_value(accrual)
-        months = list(cash_by(book).items())
-        for number, (month, _) in enumerate(months):
-            lines = [line for line in book.lines if month_of(line.due, book.zone) == month]
-            value = discounted(lines, book.starts, rate, book.step)
-            value = rest if number == len(months) - 1 else value
+        due: dict[Month, list[Line]] = {month: [] for month in book.months}
+        for line in book.lines:
+            due[month_of(line.due, book.zone)].append(line)
+        for number, (month, lines) in enumerate(due.items(), 1):
+            # The last month takes what rounding left, so that the months add up to the whole.
+            value = rest if number == len(due) else discounted(lines, book.starts, rate, book.step)
             rest -= value
             paid = money.total(line.amount for line in lines)
             yield month.first_day, rate, -paid, -value

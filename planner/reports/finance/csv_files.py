@@ -10,7 +10,7 @@ import csv
 import io
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
@@ -100,11 +100,3 @@ def _taken(out: io.StringIO) -> bytes:
     out.seek(0)
     out.truncate()
     return text.encode("utf-8")
-
-
-def dialect_of(
-    name: str, *, bom: bool | None = None, separator: str | None = None, decimal: str | None = None
-) -> Dialect:
-    """A named dialect with what is said otherwise."""
-    said: dict[str, Any] = {"bom": bom, "separator": separator, "decimal": decimal}
-    return replace(DIALECTS[name], **{key: value for key, value in said.items() if value is not None})

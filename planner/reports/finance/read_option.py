@@ -11,12 +11,13 @@ from zoneinfo import ZoneInfo
 
 from planner import money
 from planner.reports.plan_file import Document, name_of, number_of
+from planner.schedule.plan import Category, Expenditure
 
 from .book import Asset, Book, Line, capital, sales
 from .months import month_of, pieces, split, start_of
 from .read_schedule import instant, plan_id
 
-_CATEGORIES = {
+_CATEGORIES: dict[str, Category] = {
     "compute": "compute",
     "committed hours": "commitment",
     "upfront fee": "commitment",
@@ -26,6 +27,7 @@ _CATEGORIES = {
     "own rate": "hosting",
     "resale": "resale",
 }
+_EXPENDITURES: dict[str, Expenditure] = {"resale": "disposal", "upfront fee": "prepaid"}
 # A quantity of a piece of a line. [unit]
 _STEP = money.QUANTITY_STEP
 _TERM_MONTHS = re.compile(r"(\d+) months")
@@ -74,9 +76,7 @@ def _lines(
     """The payments of one cost line: a part for each month, each quantity × unit price exactly."""
     item = str(entry["item"])
     bought = item.startswith("purchase ") and item != "purchase share"
-    expenditure = (
-        "capital" if bought else {"resale": "disposal", "upfront fee": "prepaid"}.get(item, "operating")
-    )
+    expenditure: Expenditure = "capital" if bought else _EXPENDITURES.get(item, "operating")
     service_start, service_end = _service(item, entry, plan, start, end)
     whole = Decimal(entry["quantity"])
     once = expenditure != "operating"
@@ -122,7 +122,7 @@ def _line(
     document: Document,
     plan: Mapping[str, Any],
     quantity: Decimal,
-    expenditure: str,
+    expenditure: Expenditure,
     since: datetime,
     to: datetime,
     once: bool,

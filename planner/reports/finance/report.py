@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from zoneinfo import ZoneInfo
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from planner.errors import UsageError
 from planner.reports.plan_file import Document, is_schedule, plan_of
 
 from . import books, cash, costs, csv_files, plan_tables, use, workbook
@@ -32,17 +33,34 @@ def book_of(
     document: Document, point: int | None = None, *, start: str | None = None, time_zone: str | None = None,
     cents: bool = False,
 ) -> Book:  # fmt: skip
-    """The book of one plan. start: of a run whose plan has no dates; None: the plan's as_of."""
+    """The book of one plan. start: of a run whose plan has no dates; None: the plan's as_of.
+
+    Raises UsageError for a zone or a start that does not read, and for payments that do not add up.
+    """
     plan = plan_of(document, point)
-    zone = ZoneInfo(time_zone or document.get("time_zone") or "UTC")
+    zone = _zone(time_zone or document.get("time_zone") or "UTC")
     if is_schedule(document):
         book = schedule_book(document, plan, zone)
     else:
-        at = instant(start or document["as_of"])
+        at = _moment(start or document["as_of"])
         at = at if at.tzinfo else at.replace(tzinfo=zone)
         at = datetime.fromtimestamp(int(at.timestamp()), UTC)
         book = option_book(document, plan, zone, at, life_months=48)
     return rounded_to_cents(book) if cents else book
+
+
+def _zone(name: str) -> ZoneInfo:
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError) as error:
+        raise UsageError(f"time_zone = {name}: no such zone; Europe/Berlin is one", "time_zone") from error
+
+
+def _moment(written: str) -> datetime:
+    try:
+        return instant(written)
+    except ValueError as error:
+        raise UsageError(f"start = {written}: a date such as 2027-01-31 is meant", "start") from error
 
 
 def tables_of(book: Book, policy: Policy) -> list[Table]:

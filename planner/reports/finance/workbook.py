@@ -8,6 +8,8 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
+from planner.errors import UsageError
+
 from .book import Book
 from .table import Table
 
@@ -17,7 +19,12 @@ _FORMATS = {"money": "#,##0.00", "number": "#,##0.00####", "integer": "0", "date
 
 def workbook(tables: Sequence[Table], book: Book) -> bytes:
     """A sheet for each table that is not wide. Cells hold 15 digits: the CSV files hold every one."""
-    import xlsxwriter
+    try:
+        import xlsxwriter
+    except ImportError as error:
+        raise UsageError(
+            "report.xlsx needs XlsxWriter: pip install 'training-planner[reports]'", "reports"
+        ) from error
 
     out = io.BytesIO()
     safe = {"strings_to_formulas": False, "strings_to_urls": False, "strings_to_numbers": False}
