@@ -103,15 +103,11 @@ def search(work: MilpFront, points: int, gap: float, progress: Progress | None) 
 
 @dataclasses.dataclass(slots=True)
 class _Interval:
-    """Between a row and the next faster one: hours not asked yet, and what the cost falls by across it.
-
-    fast: None below the fastest row, where nothing may lie.
-    """
+    """Between a row and the next faster one: hours not asked yet, and what the cost falls by across it."""
 
     low: float
     high: float
     drop: float
-    fast: Choice | None
     asked: int
 
 
@@ -154,14 +150,14 @@ def _intervals(rows: list[Choice], asked: list[float], gap: float, shortest: flo
         low = max([fast.time, *inside])
         drop = fast.cost - slow.cost
         if slow.time - low > _near(slow.time) and drop > gap * abs(slow.cost):
-            found.append(_Interval(low, slow.time, drop, fast, len(inside)))
+            found.append(_Interval(low, slow.time, drop, len(inside)))
     if rows:  # what is faster than all of them is dear: as urgent as the largest drop known
         end = rows[-1].time
         inside = [most for most in asked if most < end]
         low = max([shortest, *inside])
         if end - low > _near(end):
             drop = max((interval.drop for interval in found), default=1.0)
-            found.append(_Interval(low, end, drop, None, 2))
+            found.append(_Interval(low, end, drop, 2))
     return found
 
 

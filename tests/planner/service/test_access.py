@@ -134,3 +134,12 @@ def test_headers_keep_a_page_to_itself(served: Any) -> None:
     assert "default-src 'none'" in answer.headers["content-security-policy"]
     assert answer.headers["x-content-type-options"] == "nosniff"
     assert "SameSite=Strict" in answer.headers["set-cookie"]
+
+
+def test_a_browser_with_a_token_that_has_ended_can_sign_in_again(served: Any) -> None:
+    client = served()
+    client.cookies.set("planner_token", "plan_ended")
+    asked = client.get("/", headers={"Accept": "text/html"}, follow_redirects=False)
+    assert (asked.status_code, asked.headers["location"]) == (303, "/sign-in")
+    assert client.get("/sign-in").status_code == 200
+    assert client.get("/v1/tokens", headers=bearer("plan_ended")).status_code == 401
