@@ -136,7 +136,7 @@ class Door:
         kind, _, token = connection.headers.get("authorization", "").partition(" ")
         token = token.strip() if kind.lower() == "bearer" else connection.cookies.get(COOKIE, "")
         if token:
-            # One that has ended is nobody's, here too where none is needed: else it would make an admin.
+            # One that has ended is nobody's, also where none is needed: else it would make an admin.
             return await run_in_threadpool(self._known, token)
         return None if self.settings.tokens else LOCAL
 
