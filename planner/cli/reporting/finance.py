@@ -46,7 +46,9 @@ def finance(
     target = Path(output)
     directory.refuse(target, yes)
     document = read_document(plan)
-    book = report.book_of(document, chosen, start=start, time_zone=time_zone, cents=round == "cents")
+    book = report.book_of(
+        document, chosen, start=start, time_zone=time_zone, cents=round == "cents", emptied=True
+    )
     names = report.write(book, policy.Policy(depreciation=depreciation), target, csv_files.DIALECTS[dialect])
     print(f"wrote {output}: {len(names)} tables, {book.total} {book.currency}", file=sys.stderr)
     return 0

@@ -92,7 +92,8 @@ def pieces(start: datetime, end: datetime, zone: ZoneInfo) -> list[tuple[Month, 
 def split(amount: Decimal, weights: list[Decimal], step: Decimal = money.PRICE_STEP) -> list[Decimal]:
     """`amount` in proportion to `weights`, each part a multiple of `step` but the last: it takes the rest.
 
-    The parts add up exactly. Rounding the running sum keeps every part within a step of its share.
+    The parts add up exactly and none has the other sign. Rounding the running sum keeps every part within
+    a step of its share.
     """
     whole = money.total(weights)
     if len(weights) == 1 or not whole:
@@ -101,6 +102,7 @@ def split(amount: Decimal, weights: list[Decimal], step: Decimal = money.PRICE_S
     for weight in weights[:-1]:
         passed += weight
         upto = money.quantity(money.divided(money.product(amount, passed), whole), step)
+        upto = min(upto, amount) if amount > 0 else max(upto, amount)
         parts.append(money.total((upto, -given)))
         given = upto
     return [*parts, money.total((amount, -given))]

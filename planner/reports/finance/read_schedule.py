@@ -1,4 +1,4 @@
-"""A point of a schedule plan as a Book. The ledger is taken apart as it is read, to hold it only once."""
+"""A point of a schedule plan as a Book."""
 
 from __future__ import annotations
 
@@ -21,9 +21,14 @@ T = TypeVar("T")
 _ID_CHARACTERS = 16
 
 
-def schedule_book(document: Document, plan: Mapping[str, Any], zone: ZoneInfo) -> Book:
-    """Raises UsageError where the ledger does not read or does not add up to the plan's cost."""
-    lines = sorted(_lines(plan["ledger"]), key=lambda line: line.due)
+def schedule_book(
+    document: Document, plan: Mapping[str, Any], zone: ZoneInfo, *, emptied: bool = False
+) -> Book:
+    """emptied: take the document's ledger apart while reading, so that 100,000 payments are held once.
+
+    Raises UsageError where the ledger does not read or does not add up to the plan's cost.
+    """
+    lines = sorted(_lines(plan["ledger"], emptied), key=lambda line: line.due)
     _check_sum(lines, Decimal(plan["cost"]["p50"]))
     return Book(
         id=plan_id(document, plan, lines),
@@ -60,7 +65,7 @@ def instant(text: str) -> datetime:
     return datetime.fromisoformat(text)
 
 
-def _lines(ledger: list[dict[str, Any]]) -> list[Line]:
+def _lines(ledger: list[dict[str, Any]], emptied: bool) -> list[Line]:
     same = _shared()
     found = []
     for number, entry in enumerate(ledger, 1):
@@ -71,7 +76,8 @@ def _lines(ledger: list[dict[str, Any]]) -> list[Line]:
                 f"payment {number} of this plan does not read ({type(error).__name__}: {error}); "
                 "make the plan again with: planner optimize … --format json -o plan.json"
             ) from error
-        entry.clear()  # 100,000 payments are a few hundred MB twice
+        if emptied:
+            entry.clear()
     return found
 
 

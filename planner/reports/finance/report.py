@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from planner.errors import UsageError
 from planner.reports.plan_file import Document, is_schedule, plan_of
 
-from . import books, cash, costs, csv_files, plan_tables, use, workbook
+from . import books, cash, costs, csv_files, focus, plan_tables, use, workbook
 from .accrual import Accrual
 from .book import Book, rounded_to_cents
 from .directory import WholeFolder
@@ -24,23 +24,24 @@ TABLES = (
     books.balance_monthly, books.depreciation_schedule, books.tax_depreciation, books.residual_disposal,
     use.commitments, use.capacity_monthly, use.energy_co2, costs.by_job, costs.by_team, costs.by_project,
     costs.by_provider, costs.by_tag, plan_tables.pareto, plan_tables.prices_used, plan_tables.assumptions,
-    cash.payments,
+    cash.payments, focus.focus_forecast,
 )  # fmt: skip
 _KEY = columns(PlanId="text", AsOf="date", Currency="text", TimeZone="text")
 
 
 def book_of(
     document: Document, point: int | None = None, *, start: str | None = None, time_zone: str | None = None,
-    cents: bool = False,
+    cents: bool = False, emptied: bool = False,
 ) -> Book:  # fmt: skip
     """The book of one plan. start: of a run whose plan has no dates; None: the plan's as_of.
 
+    emptied: the caller has no further use of the document's ledger, which may be large.
     Raises UsageError for a zone or a start that does not read, and for payments that do not add up.
     """
     plan = plan_of(document, point)
     zone = _zone(time_zone or document.get("time_zone") or "UTC")
     if is_schedule(document):
-        book = schedule_book(document, plan, zone)
+        book = schedule_book(document, plan, zone, emptied=emptied)
     else:
         at = _moment(start or document["as_of"])
         at = at if at.tzinfo else at.replace(tzinfo=zone)
@@ -69,14 +70,15 @@ def tables_of(book: Book, policy: Policy) -> list[Table]:
 
 
 def keyed(table: Table, book: Book) -> Table:
+    """The table with what tells the plan before each row; a format that others define stays as it is."""
+    if table.interchange:
+        return table
     key = (book.id, book.as_of_day, book.currency, str(book.zone))
 
     def rows() -> Iterator[Row]:
         return ((*key, *row) for row in table.rows())
 
-    return Table(
-        table.name, table.title, table.note, (*_KEY, *table.columns), rows, table.wide, table.interchange
-    )
+    return Table(table.name, table.title, table.note, (*_KEY, *table.columns), rows, table.wide)
 
 
 def write(book: Book, policy: Policy, target: Path, dialect: csv_files.Dialect) -> list[str]:
