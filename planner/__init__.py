@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         optimize_schedule,
         show_hardware,
         show_workload,
+        validate_decisions,
     )
     from .errors import Infeasible, NoPrice, PlannerError, UsageError
     from .plan import Plan
@@ -42,6 +43,7 @@ _HOME = {
     "list_workloads": "api",
     "show_hardware": "api",
     "show_workload": "api",
+    "validate_decisions": "api",
     "OptimizeRequest": "request",
     "Plan": "plan",
     "PlannerError": "errors",
@@ -66,6 +68,7 @@ __all__ = [
     "optimize_schedule",
     "show_hardware",
     "show_workload",
+    "validate_decisions",
 ]
 
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+    from .decisions import DecisionReport
     from .estimates import MemoryAnswer, ThroughputAnswer
     from .listings import Listing
     from .market import Market
@@ -170,15 +171,10 @@ def list_prices(
     Raises UsageError for a moment that does not read, NothingStored where the store cannot be used.
     """
     from .lists import price_list
-    from .planning import default_as_of
     from .pricing.errors import StoreUnusable
     from .pricing.reading import open_for_reading
-    from .request import instant
 
-    try:
-        moment = default_as_of() if as_of is None else instant(as_of)
-    except ValueError as error:
-        raise UsageError(f"as_of = {as_of}: {error}", "as_of") from error
+    moment = _moment(as_of)
     try:
         with open_for_reading() as store:
             offers = store.latest(
@@ -202,6 +198,32 @@ def list_prices(
     except StoreUnusable as error:
         raise NothingStored(str(error)) from error
     return price_list(offers, moment)
+
+
+def validate_decisions(file: str | Path, *, as_of: str | date | None = None) -> DecisionReport:
+    """Wrong picks between two cards, and their regret in money, by predicted against by measured speed.
+
+    file: a table of measured throughput rows. as_of: prices as known then.
+    Raises UsageError for a file that is no such table, NoPrice and NothingStored.
+    """
+    from .decisions import validate_decisions as validated
+    from .models.errors import BadData
+
+    try:
+        return validated(file, _moment(as_of))
+    except (BadData, OSError) as error:
+        raise UsageError(f"{file}: {error}" if isinstance(error, OSError) else str(error), "file") from error
+
+
+def _moment(as_of: str | date | None) -> datetime:
+    """Up to when prices are used; None: the end of today. Raises UsageError."""
+    from .planning import default_as_of
+    from .request import instant
+
+    try:
+        return default_as_of() if as_of is None else instant(as_of)
+    except ValueError as error:
+        raise UsageError(f"as_of = {as_of}: {error}", "as_of") from error
 
 
 def _refuse_unknown(asked: Mapping[str, str | None], stored: Sequence[Offer]) -> None:
@@ -274,22 +296,9 @@ def find_workload(name: str, input_shape: str | None = None, vocab_size: int | N
 
 def market_for(request: OptimizeRequest, as_of: datetime) -> Market:
     """The stored offers as of then, in the request's currency. Raises NothingStored."""
-    from .market import Market
-    from .pricing.errors import StoreUnusable
-    from .pricing.reading import open_for_reading
+    from .market import stored_market
 
-    try:
-        with open_for_reading() as store:
-            return Market(
-                store.latest(as_of),
-                as_of=as_of,
-                currency=request.currency,
-                fx=request.fx,
-                used_history=store.history(as_of, kind="resale"),
-                max_age_hours=request.max_price_age,
-            )
-    except StoreUnusable as error:
-        raise NothingStored(str(error)) from error
+    return stored_market(as_of, request.currency, fx=request.fx, max_age_hours=request.max_price_age)
 
 
 def machines_for(request: OptimizeRequest, market: Market, owned: AtHand) -> Sequence[Machine]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from . import money
 from .answer import Excluded, PriceUsed
+from .errors import NothingStored
 
 if TYPE_CHECKING:
     from .pricing.offer import Offer
@@ -244,6 +245,31 @@ class Market:
             if age > timedelta(hours=float(self._max_age_hours)):
                 return "stale_price", f"price is {age.days} days old, older than --max-price-age"
         return None
+
+
+def stored_market(
+    as_of: datetime,
+    currency: str = "USD",
+    *,
+    fx: Mapping[str, Decimal] | None = None,
+    max_age_hours: Decimal | None = None,
+) -> Market:
+    """The stored offers as of then, in one currency. Raises NothingStored."""
+    from .pricing.errors import StoreUnusable
+    from .pricing.reading import open_for_reading
+
+    try:
+        with open_for_reading() as store:
+            return Market(
+                store.latest(as_of),
+                as_of=as_of,
+                currency=currency,
+                fx=fx,
+                used_history=store.history(as_of, kind="resale"),
+                max_age_hours=max_age_hours,
+            )
+    except StoreUnusable as error:
+        raise NothingStored(str(error)) from error
 
 
 def _is_used(offer: Offer) -> bool:

@@ -10,20 +10,27 @@ what the table itself marks.
 from __future__ import annotations
 
 import json
+import os
 import sys
+import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
+from planner.decisions import validate_decisions
 from planner.models import validation
 from planner.models.calibration import parameters
 from planner.models.validation import RowResult, ThroughputReport, scores
+from planner.reports import decisions_page
 from planner.reports.tabular import Cell, to_markdown
+from planner.request import instant
 
 DATA = Path(__file__).resolve().parents[1] / "planner" / "data" / "accuracy.json"
 ONE, SEVERAL = "one GPU", "several GPUs"
 # What we set out to reach: median, mean, 90th percentile of the absolute error, in per cent.
 BARS = {"gpu": "5.5 / 9 / 20", "family": "9 / 12 / 26", "host": "– / 12 / –"}
+DECISIONS_BAR = "mean 0.5 %, wrong 5 %"
 RULES = {
     "flops_ratio": "the same recipe on another card, by the ratio of datasheet FLOPS",
     "bandwidth_ratio": "the same, by the ratio of memory bandwidth",
@@ -37,7 +44,7 @@ BY: dict[str, Callable[[RowResult], str]] = {
 }
 
 
-def sections() -> dict[str, list[dict[str, Cell]]]:
+def sections(date: str) -> dict[str, list[dict[str, Cell]]]:
     """Every table of the page under its title."""
     file = parameters.data_path()
     runs = {key: validation.validate_throughput(file, leave_out=key) for key in ("gpu", "family", "host")}
@@ -49,6 +56,7 @@ def sections() -> dict[str, list[dict[str, Cell]]]:
         "One GPU and several": _headline(runs, nested),
         "Simpler rules on the same rows": _baselines(runs["gpu"]),
         "Which of two GPUs is faster": _pairs(runs, nested),
+        "Which of two GPUs is cheaper per sample": _decisions(date),
         "Several GPUs": _several(runs),
         **{f"One GPU, by {name}": _by(runs, key, name) for name, key in BY.items()},
         "Not predicted": _reasons(runs["gpu"]),
@@ -145,6 +153,24 @@ def _pairs(
     return rows
 
 
+def _decisions(date: str) -> list[dict[str, Cell]]:
+    """Regret in money of picking the cheaper of two cards, at the packaged prices as of `date`."""
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["PLANNER_STORE_URL"] = f"sqlite:///{folder}/prices.sqlite"
+        document = validate_decisions(parameters.data_path(), instant(date)).to_json()
+    return [
+        {
+            "picked by": decisions_page.RULES[str(row["by"])],
+            "pairs": row["pairs"],
+            "mean regret": _percent(row["mean_regret"], 2),
+            "worst": _percent(row["worst_regret"]),
+            "wrong picks": _percent(row["wrong_share"]),
+            "bar": DECISIONS_BAR if row["by"] == "ours" else "",
+        }
+        for row in decisions_page.rule_rows(document)
+    ]
+
+
 def _several(runs: dict[str, ThroughputReport]) -> list[dict[str, Cell]]:
     fsdp = [r for r in _good(runs["gpu"]) if r.row.source == "mosaicml/llm-foundry"]
     scaling = runs["host"].body["scaling"]
@@ -184,12 +210,12 @@ def _reasons(report: ThroughputReport) -> list[dict[str, Cell]]:
     return [{"why": reason, "rows": count} for reason, count in counted]
 
 
-def _percent(share: float | None) -> str:
-    return "–" if share is None else f"{100 * share:.1f} %"
+def _percent(share: Any, places: int = 1) -> str:
+    return "–" if share is None else f"{100 * share:.{places}f} %"
 
 
 if __name__ == "__main__":
-    said, tables = about(sys.argv[2]), sections()
+    said, tables = about(sys.argv[2]), sections(sys.argv[2])
     Path(sys.argv[1]).write_text(page(said, tables).rstrip() + "\n", encoding="utf-8")
     # The same for the service's page, which must not take half a minute.
     DATA.write_text(

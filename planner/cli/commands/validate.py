@@ -1,4 +1,4 @@
-"""`planner validate throughput` and `memory`: predicted against measured runs."""
+"""`planner validate throughput`, `memory` and `decisions`: predicted against measured runs."""
 
 from __future__ import annotations
 
@@ -80,6 +80,50 @@ def memory(
     return _answer("memory", validate_memory, file, rows, {"leave_out": leave_out})
 
 
+@app.command()
+@answers
+def decisions(
+    file: File,
+    rows: Annotated[
+        str | None, typer.Option("--rows", metavar="OUT.csv", help="Write each pair with its picks.")
+    ] = None,
+    as_of: Annotated[str | None, typer.Option(metavar="DATE", help="Prices as known then.")] = None,
+) -> Answer:
+    """What predicted speeds cost where two cards can be rented: wrong picks, and regret in money.
+
+    For each two cards measured on one workload: the one that is cheaper per
+    sample as predicted, without any row of its own, against as measured.
+
+    Example: planner validate decisions measured.csv --as-of 2026-12-01
+    """
+    from planner import api, config
+    from planner.reports.decisions_page import decisions_page, rule_rows
+    from planner.reports.tabular import to_csv
+
+    config.use_store()
+    _is_file(file)
+    out = None if rows is None else destination("csv", rows, yes=True).file
+    report = api.validate_decisions(file, as_of=as_of)
+    document = report.to_json()
+    if out is not None:
+        write_whole(out, to_csv([each.to_json() for each in report.decisions]))
+    by_rule = rule_rows(document)
+    return Answer(
+        document=document,
+        items=by_rule,
+        rows=lambda: by_rule,
+        table=lambda look: decisions_page(document, look),
+        title="Picks between two cards: predicted against measured",
+    )
+
+
+def _is_file(file: str) -> None:
+    from planner.errors import UsageError
+
+    if not Path(file).is_file():
+        raise UsageError(f'there is no file "{file}"')
+
+
 def _answer(
     kind: str, validate: Callable[..., Any], file: str, rows_file: str | None, options: dict[str, Any]
 ) -> Answer:
@@ -88,8 +132,7 @@ def _answer(
     from planner.reports.tabular import to_csv
     from planner.reports.validation_page import group_rows, report_body, report_rows, validation_page
 
-    if not Path(file).is_file():
-        raise UsageError(f'there is no file "{file}"')
+    _is_file(file)
     out = None if rows_file is None else destination("csv", rows_file, yes=True).file
     try:
         report = validate(Path(file), **{key: value for key, value in options.items() if value is not None})

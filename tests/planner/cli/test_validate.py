@@ -149,3 +149,34 @@ def test_a_report_of_results_is_written_beside_the_columns_of_the_file(tmp_path:
         0.1,
     )
     assert (second["predicted"], second["not_covered"]) == (None, "no such model")
+
+
+def test_decisions_are_shown_beside_rules_that_need_no_model(
+    planner: Planner, measured: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    from planner import api
+    from planner.decisions import Decision, DecisionReport, regrets
+
+    wrong = Decision(
+        workload="bert-base", size=384, precision="tf32", script="squad",
+        cards=("a100-sxm4-40gb", "rtx-4090-24gb"), best="rtx-4090-24gb", pick="a100-sxm4-40gb",
+        regret=0.125, regret_by_rule={"bandwidth_ratio": 0.0, "flops_ratio": 0.125},
+    )  # fmt: skip
+    body = {
+        "as_of": "2026-12-01T23:59:59Z",
+        **regrets([0.125, 0.0]),
+        "baselines": {"bandwidth_ratio": regrets([0.0, 0.0]), "flops_ratio": regrets([0.125, 0.0])},
+        "without_price": ["titan-v-12gb"],
+        "prices": [],
+        "wrong": [wrong.to_json()],
+    }
+    monkeypatch.setattr(api, "validate_decisions", lambda file, as_of: DecisionReport(body, (wrong,)))
+    page = planner("validate", "decisions", str(measured), "--rows", str(tmp_path / "pairs.csv")).out
+    assert "6.25 %" in page
+    assert "a100-sxm4-40gb instead of rtx-4090-24gb, 12.50 % dearer" in page
+    assert "no price: titan-v-12gb" in page
+    with (tmp_path / "pairs.csv").open(newline="") as file:
+        assert [row["regret"] for row in csv.DictReader(file)] == ["0.125"]
+    document = json.loads(planner("validate", "decisions", str(measured), "--format", "json").out)
+    assert {"pairs", "mean_regret", "worst_regret", "wrong_share", "baselines"} <= set(document)
+    assert planner("validate", "decisions", "gone.csv").code == 2
