@@ -18,6 +18,7 @@ from .work import sample_size, size_unit, usual_precisions
 if TYPE_CHECKING:
     from .models import levers as memory_levers
     from .models.hardware.catalogue import Gpu
+    from .models.tracing.summary import StepSummary
     from .models.workloads.zoo import Workload
 
 
@@ -30,26 +31,20 @@ _CHANGEABLE = (
     "gpu_count",
     "strategy",
     "adapter",
+    "offload",
 )
 
 
 def memory_of(workload: Workload, gpu: str, seq_len: int | None, asked: Mapping[str, Any]) -> MemoryAnswer:
     """See api.estimate_memory. asked: its other arguments."""
-    from .models.vram import max_micro_batch
+    from .models import levers, vram
 
     card = _card(gpu)
     size = sample_size(workload, seq_len)
-    setting = _setting(workload, card, asked, "none")
-    estimator = _estimator(workload, size, setting)
-    found = estimator.memory(card, setting)
-    largest = max_micro_batch(
-        estimator.summary(card, setting.precision, setting.activation_checkpointing),
-        card,
-        precision=setting.precision,
-        gpu_count=setting.gpu_count,
-        strategy=setting.strategy,
-        accumulation=setting.accumulation,
-    )
+    setting = _memory_setting(workload, card, size, asked)
+    summary = _summary(workload, setting, card)
+    shape = levers.shape_of(setting)
+    found = vram.estimate_memory(summary, card, micro_batch=setting.micro_batch, **shape)
     return MemoryAnswer(
         workload=workload.id,
         gpu=card.id,
@@ -61,11 +56,44 @@ def memory_of(workload: Workload, gpu: str, seq_len: int | None, asked: Mapping[
         activation_checkpointing=setting.activation_checkpointing,
         strategy=setting.strategy,
         gpus=setting.gpu_count,
+        optimizer=setting.optimizer,
+        adapter=setting.adapter,
+        offload=setting.offload,
+        host_bytes=found.host_bytes,
         room=room_of(found),
-        max_micro_batch=largest,
-        levers=() if found.fits == "yes" else _levers(workload, card, setting, size),
+        max_micro_batch=vram.max_micro_batch(summary, card, **shape),
+        levers=() if found.fits == "yes" else _levers(workload, card, setting),
         assumptions=(*_said(asked, setting, workload), *_as_assumptions(found.assumptions)),
     )
+
+
+def _memory_setting(
+    workload: Workload, card: Gpu, size: int | None, asked: Mapping[str, Any]
+) -> memory_levers.Setting:
+    """How the step is run, defaults filled in. Raises UsageError, and ModelsError for names nobody knows."""
+    from .models import levers
+    from .models.workloads.adapters import adapter_of
+
+    base = _setting(workload, card, asked, "none")
+    _check_checkpointing(workload, base.activation_checkpointing)
+    return levers.Setting(
+        precision=base.precision,
+        micro_batch=base.micro_batch,
+        accumulation=base.accumulation,
+        activation_checkpointing=base.activation_checkpointing,
+        optimizer=asked["optimizer"] or optimizer_of(workload),
+        gpu_count=base.gpu_count,
+        strategy=base.strategy,
+        size=size,
+        adapter=adapter_of(workload, asked["adapter"] or ""),
+        offload=asked["offload"],
+    )
+
+
+def _summary(workload: Workload, setting: memory_levers.Setting, card: Gpu) -> StepSummary:
+    from .models.workloads.zoo import summary
+
+    return summary(workload, setting.variant(card))
 
 
 def throughput_of(
@@ -150,9 +178,13 @@ def _usual(workload: Workload, card: Gpu) -> str:
 
 
 def _estimator(workload: Workload, size: int | None, setting: Setting) -> TracedEstimator:
-    if setting.activation_checkpointing and not workload.builder.activation_checkpointing:
-        raise UsageError(f"{workload.id} cannot recompute activations", "activation_checkpointing")
+    _check_checkpointing(workload, setting.activation_checkpointing)
     return TracedEstimator(workload, size, optimizer_of(workload))
+
+
+def _check_checkpointing(workload: Workload, asked: bool) -> None:
+    if asked and not workload.builder.activation_checkpointing:
+        raise UsageError(f"{workload.id} cannot recompute activations", "activation_checkpointing")
 
 
 def optimizer_of(workload: Workload) -> str:
@@ -160,22 +192,10 @@ def optimizer_of(workload: Workload) -> str:
     return workload.reference.optimizer if workload.reference else "adamw-foreach"
 
 
-def _levers(
-    workload: Workload, card: Gpu, setting: Setting, size: int | None
-) -> tuple[Mapping[str, Any], ...]:
-    """Each change that would lower the peak, and the fewest that fit together, with their price in time."""
+def _levers(workload: Workload, card: Gpu, start: memory_levers.Setting) -> tuple[Mapping[str, Any], ...]:
+    """Each change that would lower the peak, and what fits together, with their price in time."""
     from .models import levers
 
-    start = levers.Setting(
-        precision=setting.precision,
-        micro_batch=setting.micro_batch,
-        accumulation=setting.accumulation,
-        activation_checkpointing=setting.activation_checkpointing,
-        optimizer=optimizer_of(workload),
-        gpu_count=setting.gpu_count,
-        strategy=setting.strategy,
-        size=size,
-    )
     summary_of = levers.summaries_of(workload, card, start)  # what ships, where it does: no tracing
     found = list(levers.levers(summary_of, card, start))
     for same_gpus in (True, False):
@@ -183,19 +203,19 @@ def _levers(
         known = {lever.names for lever in found}
         if together is not None and together.names not in known:
             found.insert(0, together)
-    before = _seconds_per_sample(workload, card, start)
-    return tuple(_lever(workload, card, lever, start, before) for lever in found)
+    before = _seconds_per_sample(summary_of, card, start)
+    return tuple(_lever(summary_of, card, lever, start, before) for lever in found)
 
 
 def _lever(
-    workload: Workload,
+    summary_of: memory_levers.SummaryOf,
     card: Gpu,
     lever: memory_levers.Lever,
     start: memory_levers.Setting,
     before: float | None,
 ) -> Mapping[str, Any]:
     """Name, verdict, new process P95 [B], GPU-seconds of a sample over those before, and what is changed."""
-    after = _seconds_per_sample(workload, card, lever.setting)
+    after = _seconds_per_sample(summary_of, card, lever.setting)
     body = lever.to_json()
     return {
         "name": body["name"],
@@ -207,29 +227,33 @@ def _lever(
     }
 
 
-def _seconds_per_sample(workload: Workload, card: Gpu, setting: memory_levers.Setting) -> float | None:
-    """GPU-seconds of one sample; None where no speed can be told, as for adapters."""
-    if setting.adapter:
+def _seconds_per_sample(
+    summary_of: memory_levers.SummaryOf, card: Gpu, setting: memory_levers.Setting
+) -> float | None:
+    """GPU-seconds of one sample; None where no speed can be told, as for what moves over the host's link."""
+    from .models.throughput import estimate_step
+
+    if setting.offload != "none" or "-paged-" in setting.optimizer:
         return None
-    asked = Setting(
-        precision=setting.precision,
-        micro_batch=setting.micro_batch,
-        accumulation=setting.accumulation,
-        gpu_count=setting.gpu_count,
-        node_count=1,
-        link="none" if setting.gpu_count == 1 else usual_link(card),
-        network="none",
-        strategy=setting.strategy,
-        activation_checkpointing=setting.activation_checkpointing,
-    )
     try:
-        step = TracedEstimator(workload, setting.size, setting.optimizer).step(card, asked, None)
+        step = estimate_step(
+            summary_of(setting.variant(card)),
+            card,
+            precision=setting.precision,
+            micro_batch=setting.micro_batch,
+            accumulation=setting.accumulation,
+            gpu_count=setting.gpu_count,
+            link="none" if setting.gpu_count == 1 else usual_link(card),
+            strategy=setting.strategy,
+        )
     except ModelsError:
         return None
     return setting.gpu_count / step.samples_per_second
 
 
-def _said(asked: Mapping[str, Any], setting: Setting, workload: Workload) -> tuple[Assumption, ...]:
+def _said(
+    asked: Mapping[str, Any], setting: Setting | memory_levers.Setting, workload: Workload
+) -> tuple[Assumption, ...]:
     """What was taken for the arguments the user left open."""
     found = []
     source = workload.reference.source if workload.reference else "default"
@@ -238,7 +262,8 @@ def _said(asked: Mapping[str, Any], setting: Setting, workload: Workload) -> tup
     if asked["batch_size"] is None:
         text = f"micro-batch {setting.micro_batch}: the reference run's global batch over the GPUs"
         found.append(Assumption("batch_size", text, source))
-    found.append(Assumption("optimizer", f"optimizer {optimizer_of(workload)}", source))
+    if not asked.get("optimizer"):
+        found.append(Assumption("optimizer", f"optimizer {optimizer_of(workload)}", source))
     return tuple(found)
 
 
