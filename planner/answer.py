@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from decimal import Decimal
 from typing import Any, Literal
 
@@ -338,14 +338,19 @@ class Excluded:
 
 @dataclass(frozen=True, slots=True)
 class Assumption:
-    """Something taken as true that the user did not say. text: one line for people; source: who says so."""
+    """Something taken as true that the user did not say. text: one line for people; source: who says so.
+
+    checked: when the source was read; None for what was worked out, or given.
+    """
 
     key: str
     text: str
     source: str
+    checked: date | None = None
 
-    def to_json(self) -> dict[str, str]:
-        return {"key": self.key, "text": self.text, "source": self.source}
+    def to_json(self) -> dict[str, str | None]:
+        checked = None if self.checked is None else self.checked.isoformat()
+        return {"key": self.key, "text": self.text, "source": self.source, "checked": checked}
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from datetime import date
 from decimal import Decimal
 from functools import cache
 from importlib.resources import files
@@ -29,7 +30,8 @@ class BadAssumptions(PlannerError):
 class Figure:
     """One assumption. low and high: its 10 % and 90 % points; equal to value where it is taken as certain.
 
-    least, most: what a user may put in its place; beyond them it is a slip or divides by nothing.
+    checked: when the source was read. least, most: what a user may put in its place; beyond them it is a
+    slip or divides by nothing.
     """
 
     key: str
@@ -41,10 +43,13 @@ class Figure:
     note: str
     least: Decimal
     most: Decimal
+    checked: date | None
 
     def as_assumption(self) -> Assumption:
         note = f": {self.note}" if self.note else ""
-        return Assumption(self.key, f"{self.key} = {self.value:f} {self.unit}{note}", self.source)
+        return Assumption(
+            self.key, f"{self.key} = {self.value:f} {self.unit}{note}", self.source, self.checked
+        )
 
 
 class Assumptions:
@@ -83,7 +88,7 @@ def assumptions(changed: Mapping[str, Decimal] | None = None) -> Assumptions:
             told = f"assume: {key} = {value:f} must lie between {least:f} and {most:f} {table[key].unit}"
             raise UsageError(told, "assume")
         table[key] = replace(
-            table[key], value=value, low=value, high=value, source="given by the user", note=""
+            table[key], value=value, low=value, high=value, source="given by the user", note="", checked=None
         )
     return Assumptions(table)
 
@@ -111,4 +116,5 @@ def _figure(key: str, row: Mapping[str, Any]) -> Figure:
         note=row.get("note", ""),
         least=Decimal(str(row["least"])),
         most=Decimal(str(row["most"])),
+        checked=row["checked"],
     )

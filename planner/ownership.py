@@ -309,17 +309,17 @@ def purchase_bill(variant: Variant, hours: Decimal, terms: Terms) -> tuple[Bill,
 def _add_sale(
     bill: Bill, rig: Rig, parts: Sequence[PartPrice], count: int, terms: Terms, months: int
 ) -> None:
+    """The cash of the sale, as it will be paid; what it is worth today is a matter of present value."""
     decay = rig_decay(rig, terms)
     years = Decimal(months) / MONTHS_PER_YEAR
-    discount = terms.assume["discount_rate_per_year"]
     sold_for = residual_value(purchase_price(parts), decay.per_year, years, terms)
     bill.add(
         "resale",
         Decimal(count),
         "rig",
-        -money.price(sold_for / (1 + discount) ** years),
+        -money.price(sold_for),
         f"sold after {months} months for {sold_for:.2f}: new price × e^(-{decay.per_year:f} × "
-        f"{years:.3f}) less selling cost, discounted at {discount:f} a year",
+        f"{years:.3f}) less selling cost",
         decay.source,
         risk=resale_risk(decay, lambda k: tco.resale_value(Decimal(1), k, years), with_hours=False),
         basis="modelled",

@@ -24,6 +24,7 @@ class Plan:
         the front by cost, then the dominated rows by cost. evaluated: how many variants were compared.
     as_of: prices observed up to then were used. oldest_price: the oldest of those in `options`.
     snapshot: names the stored prices that were read.
+    discount_rate: a year's, of present values; costs are not discounted. [1/y]
     """
 
     job: Job
@@ -37,6 +38,7 @@ class Plan:
     evaluated: int
     snapshot: str
     limits: dict[str, str]
+    discount_rate: Decimal
 
     @property
     def front(self) -> tuple[PlanOption, ...]:
@@ -131,6 +133,7 @@ class Plan:
             "currency": self.currency,
             "tax": "excluded",
             "seed": self.seed,
+            "discount_rate": float(self.discount_rate),
             "job": self.job.to_json(),
             "limits": self.limits,
             "options": [option.to_json() for option in self.options],

@@ -74,6 +74,7 @@ def make_plan(planning: Planning) -> Plan:
     points = [Point(str(place), row.hours, row.cost) for place, row in enumerate(kept)]
     front = pareto_front(points)
     listed = _listed(kept, front)
+    discount_rate = terms.assume["discount_rate_per_year"]
     options = options_of(listed, kept, front, terms, job, planning.estimator, limits, request.seed)
     check_options(options, listed, points)
     return Plan(
@@ -88,6 +89,7 @@ def make_plan(planning: Planning) -> Plan:
         evaluated=len(rows),
         snapshot=snapshot_of(market),
         limits=limits.as_text(),
+        discount_rate=discount_rate,
     )
 
 

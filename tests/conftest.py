@@ -213,4 +213,5 @@ def _plan(options: list[Any]) -> Any:
         evaluated=1_812,
         snapshot="sha256:3f",
         limits={},
+        discount_rate=Decimal("0.08"),
     )

@@ -25,6 +25,7 @@ class Asset:
     """What was bought and is depreciated. cost: all that was capitalised. proceeds: of the sale. [currency]
 
     in_service: from when it depreciates. sold: None where it is kept. count: of equal machines.
+    life_months: and life_source, who says that it lives so long.
     """
 
     id: str
@@ -35,6 +36,7 @@ class Asset:
     cost: Decimal
     proceeds: Decimal
     life_months: int
+    life_source: str
 
 
 @dataclass(frozen=True)
@@ -103,6 +105,14 @@ def rounded_to_cents(book: Book) -> Book:
         for asset in book.assets
     ]
     return replace(book, lines=lines, assets=assets, step=CENT, rounding="cents")
+
+
+def living(book: Book, life_months: int | None) -> Book:
+    """The same plan with assets of that life; None: each its own."""
+    if life_months is None:
+        return book
+    assets = [replace(asset, life_months=life_months, life_source="given") for asset in book.assets]
+    return replace(book, assets=assets)
 
 
 def capital(lines: Iterable[Line], asset: str) -> Decimal:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import date
 from decimal import Decimal
 
 from planner import money
@@ -14,6 +15,14 @@ from .read_schedule import instant
 from .table import Row, Table, columns
 
 _YEAR_MONTHS = Decimal(12)
+# How the tables count, where somebody else might count otherwise.
+_MEASURES = (
+    ("months", "calendar months of the time zone, each with its own hours", "report"),
+    ("year_of_discounting", "365 days of 24 hours", "report"),
+    ("fiscal_year", "named after the year it ends in", "report"),
+    ("depreciation_months", "the months of entry and of sale count in full", "report"),
+    ("rounding", "half to even, once, at the payment; totals are sums of rounded payments", "report"),
+)
 
 
 def summary(accrual: Accrual) -> Table:
@@ -95,14 +104,22 @@ def assumptions(accrual: Accrual) -> Table:
 
     def rows() -> Iterator[Row]:
         for each in book.document["assumptions"]:
-            yield each["key"], each["text"], each["source"]
-        for note in book.notes:
-            yield "report", note, "report"
-        yield "book_depreciation", accrual.policy.depreciation, "flag or default"
+            checked = each.get("checked")
+            yield each["key"], each["text"], each["source"], date.fromisoformat(checked) if checked else None
+        for key, said, source in accrual.policy.told():
+            yield f"policy.{key}", said, source, None
+        for asset in accrual.book.assets:
+            yield "asset_life", f"{asset.id}: {asset.life_months} months", asset.life_source, None
+        for each in _MEASURES:
+            yield *each, None
+        for note in (*book.notes, *book.plan["notes"]):
+            yield "note", note, "plan", None
         for warning in book.document["warnings"]:
-            yield "warning", warning, "plan"
+            yield "warning", warning, "plan", None
 
     return Table(
-        "assumptions", "Assumptions", "What is taken as true, and who says so.",
-        columns(Key="text", Value="text", Source="text"), rows,
+        "assumptions", "Assumptions",
+        "What is taken as true, who says so, and when that was checked: empty for what was worked out or "
+        "given. Prices have a table of their own.",
+        columns(Key="text", Value="text", Source="text", Checked="date"), rows,
     )  # fmt: skip

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
 from decimal import Decimal
 
 DEPRECIATION = ("straight_line", "declining_balance", "macrs")
@@ -18,7 +19,7 @@ class Policy:
     convention: of MACRS; auto: mid-quarter where over 40 % of a tax year's cost enters in its last quarter.
     tax_year_start, fiscal_year_start: month, 1 to 12.
     threshold: a purchase below is expensed at once. [currency]
-    discount_rate: per year; None: the plan's own. tag: the tag that costs are also split by.
+    discount_rate: per year; None: the plan's own. life_months: of every asset; None: each its own.
     account: the billing account of FOCUS rows.
     """
 
@@ -30,5 +31,19 @@ class Policy:
     fiscal_year_start: int = 1
     threshold: Decimal = Decimal(0)
     discount_rate: Decimal | None = None
+    life_months: int | None = None
     focus_version: str = "1.2"
     account: str = "unassigned"
+
+    def told(self) -> Iterator[tuple[str, str, str]]:
+        """(field, value, who says so) of every field, for the assumptions of a report."""
+        for field in fields(self):
+            value = getattr(self, field.name)
+            said = (
+                "the plan's own"
+                if value is None
+                else f"{value:f}"
+                if isinstance(value, Decimal)
+                else str(value)
+            )
+            yield field.name, said, "default of the report" if value == field.default else "given"

@@ -15,7 +15,7 @@ from planner.schedule.plan import Category, Expenditure
 
 from .book import Asset, Book, Line, capital, sales
 from .months import month_of, pieces, split, start_of
-from .read_schedule import instant, plan_id
+from .read_schedule import UNKNOWN_LIFE, UNKNOWN_LIFE_MONTHS, instant, plan_id
 
 _CATEGORIES: dict[str, Category] = {
     "compute": "compute",
@@ -34,16 +34,18 @@ _TERM_MONTHS = re.compile(r"(\d+) months")
 _TERM_HOURS = re.compile(r"the whole term, (\d+) h")
 
 
-def option_book(
-    document: Document, plan: Mapping[str, Any], zone: ZoneInfo, start: datetime, life_months: int
-) -> Book:
-    """start: when the run begins. life_months: of what is bought. [1]"""
+def option_book(document: Document, plan: Mapping[str, Any], zone: ZoneInfo, start: datetime) -> Book:
+    """start: when the run begins."""
     hours = Decimal(str(plan["time_hours"]["p50"]))
     end = start + timedelta(seconds=round(hours * 3600))
     lines = sorted(
         (line for entry in plan["cost_lines"] for line in _lines(entry, document, plan, zone, start, end)),
         key=lambda line: line.due,
     )
+    rate = document.get("discount_rate")
+    notes = [f"the run is taken to begin at {start:%Y-%m-%dT%H:%M:%SZ}: --start says otherwise"]
+    if rate is None:
+        notes.append("the plan states no discount rate: 0 is taken; --discount-rate says otherwise")
     return Book(
         id=plan_id(document, plan, lines),
         name=document["job"]["title"],
@@ -56,12 +58,12 @@ def option_book(
         snapshot=document["snapshot"],
         starts=start_of(month_of(start, zone), zone),
         ends=start_of(month_of(max(end, start), zone).plus(1), zone),
-        discount_rate=money.ZERO,
+        discount_rate=money.ZERO if rate is None else Decimal(str(rate)),
         lines=lines,
-        assets=_assets(plan, lines, start, life_months),
+        assets=_assets(plan, lines, start),
         plan={key: value for key, value in plan.items() if key not in ("memory", "throughput")},
         document=document,
-        notes=(f"the run is taken to begin at {start:%Y-%m-%dT%H:%M:%SZ}: --start says otherwise",),
+        notes=tuple(notes),
     )
 
 
@@ -159,7 +161,18 @@ def _line(
     )
 
 
-def _assets(plan: Mapping[str, Any], lines: list[Line], start: datetime, life_months: int) -> list[Asset]:
+def _life(rig: str) -> tuple[int, str]:
+    """[months], and who says so."""
+    from planner.models.errors import ModelsError
+    from planner.models.hardware import catalogue
+
+    try:
+        return round(float(catalogue.rig(rig).life_years) * 12), "hardware catalogue"
+    except ModelsError:
+        return UNKNOWN_LIFE_MONTHS, UNKNOWN_LIFE
+
+
+def _assets(plan: Mapping[str, Any], lines: list[Line], start: datetime) -> list[Asset]:
     cost = capital(lines, plan["hardware"])
     if not any(line.expenditure == "capital" for line in lines):
         return []
@@ -167,6 +180,6 @@ def _assets(plan: Mapping[str, Any], lines: list[Line], start: datetime, life_mo
     return [
         Asset(
             plan["hardware"], plan["hardware"], plan["count"], start, max(sold, default=None),
-            cost, -sales(lines, plan["hardware"]), life_months,
+            cost, -sales(lines, plan["hardware"]), *_life(plan["hardware"]),
         )
     ]  # fmt: skip

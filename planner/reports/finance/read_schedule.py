@@ -19,6 +19,9 @@ from .book import Asset, Book, Line, asset_of, capital, sales
 T = TypeVar("T")
 # Enough of a SHA-256 to tell plans apart in a spreadsheet's cell.
 _ID_CHARACTERS = 16
+# Servers are booked over 3 to 6 years (notes of public companies); what the plan does not tell gets 4.
+UNKNOWN_LIFE_MONTHS = 48
+UNKNOWN_LIFE = "assumption: servers are booked over 3 to 6 years; --life-months says otherwise"
 
 
 def schedule_book(
@@ -154,5 +157,6 @@ def _asset(id: str, said: Mapping[str, Any] | None, lines: list[Line]) -> Asset:
         sold=max(sold) if sold else None,
         cost=capital(own, id),
         proceeds=-sales(own, id),
-        life_months=said["life_months"] if said else 48,
+        life_months=said["life_months"] if said else UNKNOWN_LIFE_MONTHS,
+        life_source="the plan" if said else UNKNOWN_LIFE,
     )

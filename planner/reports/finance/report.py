@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -10,9 +11,10 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from planner.errors import UsageError
 from planner.reports.plan_file import Document, is_schedule, plan_of
 
-from . import books, cash, costs, csv_files, focus, plan_tables, use, workbook
+from . import books, cash, costs, csv_files, focus, json_file, plan_tables, use, variance, workbook
 from .accrual import Accrual
-from .book import Book, rounded_to_cents
+from .actual import Billed
+from .book import Book, living, rounded_to_cents
 from .directory import WholeFolder
 from .policy import Policy
 from .read_option import option_book
@@ -22,8 +24,9 @@ from .table import Row, Table, columns
 TABLES = (
     plan_tables.summary, cash.cashflow_monthly, cash.capital_operating, cash.npv_monthly, books.pnl_monthly,
     books.balance_monthly, books.depreciation_schedule, books.tax_depreciation, books.residual_disposal,
-    use.commitments, use.capacity_monthly, use.energy_co2, costs.by_job, costs.by_team, costs.by_project,
-    costs.by_provider, costs.by_tag, plan_tables.pareto, plan_tables.prices_used, plan_tables.assumptions,
+    use.commitments, use.commitment_coverage, use.capacity_monthly, use.energy_co2, costs.by_job,
+    costs.by_team, costs.by_project, costs.by_provider, costs.by_tag, plan_tables.pareto,
+    plan_tables.prices_used, plan_tables.assumptions,
     cash.payments, focus.focus_forecast,
 )  # fmt: skip
 _KEY = columns(PlanId="text", AsOf="date", Currency="text", TimeZone="text")
@@ -46,7 +49,7 @@ def book_of(
         at = _moment(start or document["as_of"])
         at = at if at.tzinfo else at.replace(tzinfo=zone)
         at = datetime.fromtimestamp(int(at.timestamp()), UTC)
-        book = option_book(document, plan, zone, at, life_months=48)
+        book = option_book(document, plan, zone, at)
     return rounded_to_cents(book) if cents else book
 
 
@@ -64,9 +67,21 @@ def _moment(written: str) -> datetime:
         raise UsageError(f"start = {written}: a date such as 2027-01-31 is meant", "start") from error
 
 
-def tables_of(book: Book, policy: Policy) -> list[Table]:
-    accrual = Accrual(book, policy)
-    return [keyed(make(accrual), book) for make in TABLES]
+def tables_of(book: Book, policy: Policy, actual: Iterable[Billed] | None = None) -> list[Table]:
+    """Every table; with a bill, plan against actual too. Raises UsageError for a bill that is none."""
+    accrual = Accrual(living(book, policy.life_months), policy)
+    found = [make(accrual) for make in TABLES]
+    if actual is not None:
+        found.append(variance.variance(accrual, variance.bill_of(actual, accrual)))
+    return [_kept(keyed(table, book)) for table in found]
+
+
+def _kept(table: Table) -> Table:
+    """A table that is short is worked out once, however many files it goes into."""
+    if table.wide:
+        return table
+    found = list(table.rows())
+    return replace(table, rows=lambda: found)
 
 
 def keyed(table: Table, book: Book) -> Table:
@@ -81,21 +96,38 @@ def keyed(table: Table, book: Book) -> Table:
     return Table(table.name, table.title, table.note, (*_KEY, *table.columns), rows, table.wide)
 
 
-def write(book: Book, policy: Policy, target: Path, dialect: csv_files.Dialect) -> list[str]:
-    """Write the folder whole or not at all; the names of its tables."""
+def write(
+    book: Book,
+    policy: Policy,
+    target: Path,
+    dialect: csv_files.Dialect,
+    actual: Iterable[Billed] | None = None,
+) -> list[str]:
+    """Write the folder whole or not at all; the names of its tables. actual: rows of a bill to compare with.
+
+    Raises UsageError, as do `tables_of` and a library that is missing.
+    """
     folder = WholeFolder(target)
+    about = {
+        "schema_version": "1.0",
+        "kind": "finance_report",
+        "plan_id": book.id,
+        "plan": book.plan_name,
+        "as_of": csv_files.moment(book.as_of),
+        "snapshot": book.snapshot,
+        "currency": book.currency,
+        "time_zone": str(book.zone),
+        "rounding": book.rounding,
+        "total": csv_files.fixed(book.total),
+    }
     try:
-        tables = tables_of(book, policy)
+        tables = tables_of(book, policy, actual)
         for table in tables:
             folder.write(f"{table.name}.csv", csv_files.encoded(table, dialect))
         folder.write("report.xlsx", [workbook.workbook(tables, book)])
-        folder.finish(
-            {
-                "schema_version": "1.0", "kind": "finance_report", "plan_id": book.id, "plan": book.plan_name,
-                "as_of": csv_files.moment(book.as_of), "snapshot": book.snapshot, "currency": book.currency,
-                "time_zone": str(book.zone), "rounding": book.rounding, "total": csv_files.fixed(book.total),
-            }
-        )  # fmt: skip
+        own = [table for table in tables if not table.interchange]
+        folder.write("finance.json", json_file.encoded(own, about))
+        folder.finish(about)
     except BaseException:
         folder.abandon()
         raise

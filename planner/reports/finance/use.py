@@ -12,11 +12,13 @@ from planner import money
 
 from .accrual import Accrual
 from .book import Book
+from .charges import charges_of
 from .commitments import commitments_of
 from .months import Month, between, hours_of, month_of, pieces, start_of
 from .table import Row, Table, columns
 
 _HOUR = Decimal(3600)
+Use = tuple[str, Month]
 
 
 def commitments(accrual: Accrual) -> Table:
@@ -42,6 +44,47 @@ def commitments(accrual: Accrual) -> Table:
         ),
         rows,
     )  # fmt: skip
+
+
+def commitment_coverage(accrual: Accrual) -> Table:
+    """By seller and month; only where something is promised."""
+    book = accrual.book
+    promises = commitments_of(book)
+
+    def rows() -> Iterator[Row]:
+        covered, on_demand = _by_coverage(accrual, {each.provider for each in promises})
+        for key in sorted({*covered, *on_demand}):
+            provider, month = key
+            under, beside = covered.get(key, money.ZERO), on_demand.get(key, money.ZERO)
+            whole = under + beside
+            share = money.quantity(money.divided(under, whole)) if whole else None
+            yield month.first_day, provider, under, beside, share
+
+    return Table(
+        "commitment_coverage", "Commitment coverage",
+        "Of what a seller's machines would cost on demand, the part that promises pay for. Spot is left out: "
+        "no promise covers it.",
+        columns(
+            Month="date", Provider="text", CoveredListCost="money", OnDemandListCost="money",
+            Coverage="number",
+        ),
+        rows,
+    )  # fmt: skip
+
+
+def _by_coverage(accrual: Accrual, providers: set[str]) -> tuple[dict[Use, Decimal], dict[Use, Decimal]]:
+    """(under promises, beside them) by seller and month, at list price. [currency]"""
+    covered: defaultdict[Use, Decimal] = defaultdict(Decimal)
+    on_demand: defaultdict[Use, Decimal] = defaultdict(Decimal)
+    for charge in charges_of(accrual):
+        line = charge.line
+        if line is None or charge.category != "Usage":
+            continue
+        if charge.status == "Used" and charge.commitment is not None:
+            covered[charge.commitment.provider, charge.month] += charge.listed
+        elif line.provider in providers and line.purchase_model == "on_demand":
+            on_demand[line.provider, charge.month] += charge.listed
+    return dict(covered), dict(on_demand)
 
 
 def capacity_monthly(accrual: Accrual) -> Table:
