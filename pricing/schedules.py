@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import shlex
 import string
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -65,12 +66,25 @@ def unit_files(form: str, *, at: str = "04:17", program: str = "planner", store:
     """
     if form not in FORMS:
         raise BadSchedule(f'no schedule of form "{form}"; forms: {", ".join(FORMS)}')
+    template = (Path(__file__).parent / "data" / "schedules" / f"{form}.txt").read_text(encoding="utf-8")
+    return filled(template, at=at, program=program, store=store)
+
+
+def filled(
+    template: str, *, at: str, program: str, store: str | None, words: Sequence[str] = (),
+    more: Mapping[str, str] | None = None,
+) -> str:  # fmt: skip
+    """A template of one of FORMS with time, program and store in it; `more` are its other placeholders.
+
+    words: texts that `more` was made from, refused where a unit file would run or expand them.
+    Raises BadSchedule.
+    """
     hour, minute = _clock_time(at)
-    for value in (program, store or ""):
+    for value in (program, store or "", *words):
         if not value.isprintable() or any(mark in value for mark in "\"'\\`$%"):
             raise BadSchedule(f"{value!r}: quotes, backslashes, $ and % are not taken here; rename it")
-    template = (Path(__file__).parent / "data" / "schedules" / f"{form}.txt").read_text(encoding="utf-8")
     values = {
+        **(more or {}),
         "hour": f"{hour:02d}",
         "minute": f"{minute:02d}",
         "cron_time": f"{minute} {hour}",

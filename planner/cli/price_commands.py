@@ -275,15 +275,18 @@ def schedule(
 
     Example: planner prices schedule --format systemd
     """
+    from planner.pricing.schedules import unit_files
+
+    print(unit_files(format, at=at, program=program_path(program, format), store=store), end="")
+
+
+def program_path(program: str, format: str) -> str:
+    """The planner's whole path: timers have a short PATH, and a virtual environment is not on it."""
     import os
     import shutil
 
-    from planner.pricing.schedules import unit_files
-
-    if program == "planner" and format != "kubernetes":
-        # Timers have a short PATH; a virtual environment is not on it.
-        program = os.path.abspath(shutil.which("planner") or program) if shutil.which("planner") else program
-    print(unit_files(format, at=at, program=program, store=store), end="")
+    found = shutil.which("planner") if program == "planner" and format != "kubernetes" else None
+    return os.path.abspath(found) if found else program
 
 
 def _progress(line: str) -> None:

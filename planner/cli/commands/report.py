@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 from planner.cli.commands import COMMANDS
-from planner.cli.reporting import finance, html
+from planner.cli.reporting import finance, html, timed
 
 app = typer.Typer(help=COMMANDS["report"].summary, no_args_is_help=True, add_completion=False)
 
@@ -17,3 +17,4 @@ def report() -> None:
 
 finance.register(app)
 html.register(app)
+timed.register(app)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -108,6 +108,19 @@ def write(
     Raises UsageError, as do `tables_of` and a library that is missing.
     """
     folder = WholeFolder(target)
+    try:
+        tables = tables_of(book, policy, actual)
+        folder.finish(fill(folder, book, tables, dialect))
+    except BaseException:
+        folder.abandon()
+        raise
+    return [table.name for table in tables]
+
+
+def fill(
+    folder: WholeFolder, book: Book, tables: Sequence[Table], dialect: csv_files.Dialect
+) -> dict[str, str]:
+    """Write the tables into a folder, as CSV, XLSX and JSON; what its manifest is to say of them."""
     about = {
         "schema_version": "1.0",
         "kind": "finance_report",
@@ -120,15 +133,9 @@ def write(
         "rounding": book.rounding,
         "total": csv_files.fixed(book.total),
     }
-    try:
-        tables = tables_of(book, policy, actual)
-        for table in tables:
-            folder.write(f"{table.name}.csv", csv_files.encoded(table, dialect))
-        folder.write("report.xlsx", [workbook.workbook(tables, book)])
-        own = [table for table in tables if not table.interchange]
-        folder.write("finance.json", json_file.encoded(own, about))
-        folder.finish(about)
-    except BaseException:
-        folder.abandon()
-        raise
-    return [table.name for table in tables]
+    for table in tables:
+        folder.write(f"{table.name}.csv", csv_files.encoded(table, dialect))
+    folder.write("report.xlsx", [workbook.workbook(tables, book)])
+    own = [table for table in tables if not table.interchange]
+    folder.write("finance.json", json_file.encoded(own, about))
+    return about
