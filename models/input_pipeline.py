@@ -53,6 +53,18 @@ class InputPipeline:
         )
 
     @property
+    def said(self) -> str:
+        """The declaration in words."""
+        storage = ""
+        if self.storage_bytes_per_second is not None:
+            megabytes = self.storage_bytes_per_second / 1e6
+            storage = f", {self.bytes_per_sample / 1e3:.4g} kB each at {megabytes:.4g} MB/s"
+        return (
+            f"samples of {self.seconds_per_sample * 1e3:.4g} ms on {self.workers} cores a GPU{storage}, "
+            "loaded ahead"
+        )
+
+    @property
     def bottleneck(self) -> str:
         """Which of the two is slower: "data loading" or "storage"."""
         return "storage" if self._reading > self._decoding else "data loading"

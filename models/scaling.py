@@ -1,8 +1,8 @@
 """Several GPUs: how long the exchange of gradients and parameters takes, and how much of it is felt.
 
 A collective over n ranks moves `volume` bytes through each rank's link; link classes and their effective
-bandwidths are in calibration/data/links.toml. Tensor and pipeline parallel steps need a model of their own
-and are refused.
+bandwidths are in calibration/data/links.toml. What tensor and pipeline parallel steps add is in
+model_parallel.py.
 """
 
 from __future__ import annotations
@@ -14,36 +14,13 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
+from . import strategies
 from .errors import BadData, ModelsError, UnknownName
 
 if TYPE_CHECKING:
     from .hardware.catalogue import Gpu
 
 
-@dataclass(frozen=True, slots=True)
-class Strategy:
-    """How often what crosses a rank's link, each time (n-1)/n of it.
-
-    gradients: times per optimizer step; gradients_each, parameters_each: times per micro-step, parameters in
-    16 bits. shards_update: each rank updates its share alone.
-    """
-
-    gradients: float
-    gradients_each: float
-    parameters_each: float
-    shards_update: bool
-
-
-# ddp: one all-reduce, which is a reduce-scatter and an all-gather; skipped on all but the last micro-step.
-# zero1: the same volume. zero2: gradients live sharded, so every micro-step reduces them; new weights are
-# gathered once. fsdp, zero3: weights gathered in forward and in backward, gradients scattered, each time.
-STRATEGIES: Mapping[str, Strategy] = {
-    "ddp": Strategy(2.0, 0.0, 0.0, False),
-    "zero1": Strategy(2.0, 0.0, 0.0, True),
-    "zero2": Strategy(1.0, 1.0, 0.0, True),
-    "zero3": Strategy(0.0, 0.0, 3.0, True),
-    "fsdp": Strategy(0.0, 0.0, 3.0, True),
-}
 SHARDED_PARAMETER_BYTES = 2
 
 
@@ -108,6 +85,50 @@ def link(name: str) -> Link:
     return found
 
 
+@dataclass(frozen=True, slots=True)
+class Fabric:
+    """Where ranks stand. per_node: GPUs of a machine; fitted: link class -> effective bandwidth. [B/s]"""
+
+    per_node: int
+    link: str
+    network: str
+    fitted: Mapping[str, float]
+
+    @classmethod
+    def of(
+        cls,
+        gpu_count: int,
+        node_count: int,
+        link_name: str,
+        network_name: str,
+        fitted: Mapping[str, float] | None = None,
+    ) -> Fabric:
+        """`gpu_count` GPUs over `node_count` machines. Raises LinkMismatch where they do not divide."""
+        if gpu_count % node_count:
+            raise LinkMismatch(f"{gpu_count} GPUs do not divide over {node_count} nodes")
+        return cls(gpu_count // node_count, link_name, network_name, fitted or {})
+
+    def ring(self, ranks: int, in_node: int) -> tuple[Link, float]:
+        """(slowest leg, what each rank gets of it [B/s]) of rings of `ranks`, `in_node` of them in a machine.
+
+        All GPUs of a machine talk at once, in several rings where each has few ranks there; they share its
+        network. Raises UnknownName, and LinkMismatch where a leg is needed that is not there.
+        """
+        in_node = max(1, min(ranks, in_node))
+        legs: list[tuple[Link, float]] = []
+        if in_node > 1:
+            if self.link == "none":
+                raise LinkMismatch(f'{self.per_node} GPUs in a node need a link; got "none"')
+            inside = _fitted(link(self.link), self.fitted)
+            legs.append((inside, inside.bandwidth_at(self.per_node)))
+        if ranks > in_node:
+            if self.network == "none":
+                raise LinkMismatch(f'{-(-ranks // in_node)} nodes need a network; got "none"')
+            between = _fitted(link(self.network), self.fitted)
+            legs.append((between, between.bandwidth_at(self.per_node) * in_node / self.per_node))
+        return min(legs, key=lambda leg: leg[1])
+
+
 def all_reduce_seconds(message_bytes: float, ranks: int, bandwidth_bytes_per_second: float) -> float:
     """A ring all-reduce: every rank sends and receives 2 (n-1)/n of the message. [s]
 
@@ -137,28 +158,32 @@ def exchange(
     network_name: str,
     accumulation: int,
     fitted: Mapping[str, float] | None = None,
+    tensor_parallel: int = 1,
+    pipeline_parallel: int = 1,
 ) -> Exchange:
-    """What one optimizer step exchanges between `gpu_count` GPUs in all, spread over `node_count` nodes.
+    """What replicas exchange in one optimizer step of `gpu_count` GPUs in all, over `node_count` nodes.
 
     gradient_bytes: of one replica. [B]  parameters: of the whole model. [1]
     fitted: link class -> effective bandwidth at two ranks in place of the table's. [B/s]
+    tensor_parallel, pipeline_parallel: GPUs that hold one replica; each then exchanges its share of it.
     Raises UnknownName (strategy, link, network) and LinkMismatch (several GPUs, link "none").
     """
-    plan = _strategy(strategy)
-    if gpu_count == 1:
+    plan = strategies.strategy(strategy)
+    within = tensor_parallel * pipeline_parallel
+    ranks = gpu_count // within
+    if ranks == 1:
         return Exchange(0.0, float("inf"), 0.0, 0.0, "none")
-    share = (gpu_count - 1) / gpu_count
+    fabric = Fabric.of(gpu_count, node_count, link_name, network_name, fitted)
     gradients = (plan.gradients + plan.gradients_each * accumulation) * gradient_bytes
     weights = plan.parameters_each * accumulation * parameters * SHARDED_PARAMETER_BYTES
-    volume = share * (gradients + weights)
-    slowest = _slowest(gpu_count, node_count, link_name, network_name, fitted or {})
-    bandwidth = slowest.bandwidth_at(gpu_count // node_count)
+    volume = (ranks - 1) / ranks * (gradients + weights) / within
+    slowest, bandwidth = fabric.ring(ranks, fabric.per_node // tensor_parallel)
     return Exchange(volume, bandwidth, volume / bandwidth, slowest.log_sd, slowest.id)
 
 
 def shards_optimizer(strategy: str) -> bool:
     """Whether each rank updates only its share of the parameters. Raises UnknownName."""
-    return _strategy(strategy).shards_update
+    return strategies.strategy(strategy).shards_update
 
 
 def check_link(gpu: Gpu, link_name: str) -> None:
@@ -167,30 +192,6 @@ def check_link(gpu: Gpu, link_name: str) -> None:
         raise LinkMismatch(
             f'{gpu.id} has no NVLink, so link "{link_name}" cannot be; use "pcie4" or "pcie4-no-p2p"'
         )
-
-
-def _strategy(name: str) -> Strategy:
-    found = STRATEGIES.get(name)
-    if found is None:
-        raise UnknownName("strategy", name, STRATEGIES, f"Known: {', '.join(STRATEGIES)}")
-    return found
-
-
-def _slowest(
-    gpu_count: int, node_count: int, link_name: str, network_name: str, fitted: Mapping[str, float]
-) -> Link:
-    if gpu_count % node_count:
-        raise LinkMismatch(f"{gpu_count} GPUs do not divide over {node_count} nodes")
-    legs: list[Link] = []
-    if gpu_count > node_count:
-        if link_name == "none":
-            raise LinkMismatch(f'{gpu_count // node_count} GPUs in a node need a link; got "none"')
-        legs.append(_fitted(link(link_name), fitted))
-    if node_count > 1:
-        if network_name == "none":
-            raise LinkMismatch(f'{node_count} nodes need a network; got "none"')
-        legs.append(_fitted(link(network_name), fitted))
-    return min(legs, key=lambda leg: leg.bandwidth_at(gpu_count // node_count))
 
 
 def _fitted(found: Link, fitted: Mapping[str, float]) -> Link:

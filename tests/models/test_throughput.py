@@ -11,15 +11,18 @@ from hypothesis import strategies as st
 
 from planner.models.hardware.catalogue import gpu, gpus
 from planner.models.precision import PRECISIONS, PrecisionUnsupported
+from planner.models.step_price import card_costs
 from planner.models.throughput import (
     ImpossibleForecast,
+    StepEstimate,
     StepRequest,
-    card_costs,
     estimate_step,
     estimate_steps,
 )
-from planner.models.tracing.step_trace import ZERO, Affine
+from planner.models.tracing.adapter_spec import USUAL_ADAPTER
+from planner.models.tracing.step_trace import ZERO, Affine, TraceVariant
 from planner.models.tracing.summary import ClassWork, StepSummary
+from planner.models.workloads import zoo
 from tests.models.throughput_cases import matmul_step, step, transformer_step
 
 BERT = transformer_step()
@@ -165,3 +168,20 @@ def test_the_batched_form_answers_the_same() -> None:
     one, two = estimate_steps(requests)
     assert one == estimate_step(BERT, gpu("rtx-4090-24gb"), precision="bf16-amp", micro_batch=8)
     assert two.samples_per_second != one.samples_per_second
+
+
+def test_a_packed_base_is_unpacked_for_each_product_and_that_is_a_row_of_its_own() -> None:
+    llama = zoo.workload("llama-2-7b")
+
+    def priced(adapter: str) -> StepEstimate:
+        variant = TraceVariant("half", "flash", True, "adamw-foreach", 512, adapter)
+        return estimate_step(
+            zoo.summary(llama, variant), gpu("a100-sxm4-80gb"), precision="bf16", micro_batch=4
+        )
+
+    full, lora, qlora = (priced(a) for a in ("", USUAL_ADAPTER, f"{USUAL_ADAPTER}-nf4-dq"))
+    # Frozen weights have no gradients and hardly any update; unpacking costs time again.
+    assert lora.step_seconds < qlora.step_seconds < full.step_seconds
+    assert any(name == "dequantisation" and seconds > 0 for name, _, seconds in qlora.breakdown)
+    assert sum(seconds for *_, seconds in qlora.breakdown) == pytest.approx(qlora.step_seconds)
+    assert any("packed as nf4-dq" in said for said in qlora.assumptions)
