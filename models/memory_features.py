@@ -18,11 +18,12 @@ from typing import Any
 
 from .allocator import replay
 from .errors import BadData, ModelsError
-from .memory_runs import NotCovered, Run
+from .memory_runs import NotCovered, Run, Trained
 from .sharding import STATES
 from .tracing import summary as summaries
 from .tracing.step_trace import StepTrace, TraceVariant
 from .tracing.summary import MemoryPoint, StepSummary
+from .tracing.task import TrainingTask
 from .workloads import cache
 from .workloads.zoo import workload
 
@@ -171,19 +172,24 @@ def _points(trace: StepTrace, run: Run) -> Iterator[MemoryPoint]:
 
 def _trace(run: Run, variant: TraceVariant) -> StepTrace:
     from .tracing.tracer import trace_task
+
+    return trace_task(task_of(run.trained, variant), variant)
+
+
+def task_of(trained: Trained, variant: TraceVariant) -> TrainingTask:
+    """What a published run trained, as the tracer takes it. Raises ModelsError where it cannot be built."""
     from .workloads import building
 
-    trained = run.trained
     if trained.reference is not None:
         from .calibration import reference_tasks
         from .calibration.reference_networks import litgpt, vision
 
         model, head = trained.reference
         if model in litgpt.SHAPES:
-            return trace_task(litgpt.task(model, head, variant.size), variant)
+            return litgpt.task(model, head, variant.size)
         if model in vision.NETWORKS:
-            return trace_task(vision.task(model, variant.size), variant)
-        return trace_task(reference_tasks.task(model, head, variant.size), variant)
+            return vision.task(model, variant.size)
+        return reference_tasks.task(model, head, variant.size)
     base = workload(trained.base)
     builder = replace(
         base.builder,
@@ -193,7 +199,7 @@ def _trace(run: Run, variant: TraceVariant) -> StepTrace:
     )
     if variant.attention_kernel == "math" and builder.attention == "fused":
         builder = replace(builder, attention="eager")  # before torch 2.0 modules wrote their score matrix
-    return trace_task(building.task(replace(base, builder=builder), variant.size), variant)
+    return building.task(replace(base, builder=builder), variant.size)
 
 
 @contextlib.contextmanager

@@ -17,6 +17,7 @@ from typing import Any, Literal
 
 from . import memory_terms
 from .errors import BadData, ModelsError
+from .memory_baselines import baseline_bytes
 from .memory_features import feature
 from .memory_runs import NotCovered, Run, read_run
 from .vram import MemoryEstimate, estimate_memory, max_micro_batch
@@ -42,6 +43,8 @@ class Scored:
         ones on P95. low to high is meant to hold nine of ten.
     ape: |predicted - measured| / measured, measured rows only.   inside: the verdict of the other kinds.
     reason: why the row is not covered; then all else is empty.
+    baselines: other estimates of the same figure, GiB. said_yes: for a batch that failed (the next rung of a
+        bracket, an out-of-memory report), whether we ("ours") and each rule said that it fits.
     adapters: whether it trains adapters only.
     """
 
@@ -55,6 +58,7 @@ class Scored:
     inside: bool | None = None
     said_no: bool | None = None
     baselines: Mapping[str, float] | None = None
+    said_yes: Mapping[str, bool] | None = None
     tier: str = ""
     reason: str = ""
     adapters: bool = False
@@ -86,7 +90,7 @@ class MemoryReport:
             **_errors(full),
             "groups": {name: _figures(rows) for name, rows in sorted(groups.items())},
             "by_kind": {name: _figures(rows) for name, rows in sorted(by_kind.items())},
-            "baselines": _baselines(full),
+            "baselines": _baselines(full, self.scored),
         }
 
     def rows(self) -> list[dict[str, str]]:
@@ -160,19 +164,31 @@ def _scored(row: Mapping[str, str], run: Run, without: str) -> Scored:
     estimate = estimate_memory(summary, card, micro_batch=run.batch, **settings)
     base = Scored(row=row, figure=run.figure, tier=estimate.tier, said_no=estimate.fits == "no")
     base = replace(base, adapters=run.adapters)
+    rules = baseline_bytes(run, summary.parameters)
     if run.figure in MEASURED:
-        return _measured(base, run, estimate, 16.0 * summary.parameters / GIB)
+        return _measured(base, run, estimate, rules)
     if run.figure == "bracket" and run.failed_batch is not None:
         p50 = max_micro_batch(summary, card, quantile="p50", **settings)
         p95 = max_micro_batch(summary, card, **settings)
         inside = run.batch <= p50 < run.failed_batch
-        return replace(base, predicted=float(p50), low=float(p95), high=float(p50), inside=inside)
+        said_yes = _said_yes(rules, terms.capacity_bytes, p95 >= run.failed_batch)
+        return replace(
+            base, predicted=float(p50), low=float(p95), high=float(p50), inside=inside, said_yes=said_yes
+        )
     low, predicted, high = _interval(estimate, "nvml")
-    inside = estimate.fits != "yes" if run.figure == "oom" else estimate.fits != "no"
-    return replace(base, predicted=predicted, low=low, high=high, inside=inside)
+    base = replace(base, predicted=predicted, low=low, high=high)
+    if run.figure == "oom":
+        said_yes = _said_yes(rules, terms.capacity_bytes, estimate.fits == "yes")
+        return replace(base, inside=estimate.fits != "yes", said_yes=said_yes)
+    return replace(base, inside=estimate.fits != "no")
 
 
-def _measured(base: Scored, run: Run, estimate: MemoryEstimate, four_times_weights: float) -> Scored:
+def _said_yes(rules: Mapping[str, int], capacity_bytes: int, ours: bool) -> dict[str, bool]:
+    """Whether each rule calls fitting what has failed. They know no batch, so it is the same for all."""
+    return {"ours": ours, **{name: size <= capacity_bytes for name, size in rules.items()}}
+
+
+def _measured(base: Scored, run: Run, estimate: MemoryEstimate, rules: Mapping[str, int]) -> Scored:
     try:
         measured = float(base.row["peak_GiB_measured"])
     except ValueError as error:
@@ -180,7 +196,7 @@ def _measured(base: Scored, run: Run, estimate: MemoryEstimate, four_times_weigh
     if not 0 < measured < float("inf"):
         raise NotCovered("measured row without a figure in GiB")
     low, predicted, high = _interval(estimate, run.figure)
-    baselines = {"four_times_weights": four_times_weights}
+    baselines = {name: size / GIB for name, size in rules.items()}
     for peer in _PEERS:
         found = re.search(rf"{peer} ([\d.]+) GiB", base.row["notes"])
         if found:
@@ -243,10 +259,14 @@ def _figures(rows: Sequence[Scored]) -> dict[str, Any]:
     }
 
 
-def _baselines(rows: Sequence[Scored]) -> dict[str, Any]:
-    """Other estimates on the rows that state them, ours beside them on the same rows."""
+def _baselines(full: Sequence[Scored], scored: Sequence[Scored]) -> dict[str, Any]:
+    """Other estimates on the rows that state or have them, ours beside them on the same rows.
+
+    Errors are over measured full-training rows. failed: batches that ran out of memory, of which each rule
+    said "fits" in a share of said_yes_but_failed (None where it says nothing of them).
+    """
     found: dict[str, list[tuple[float, Scored]]] = defaultdict(list)
-    for row in rows:
+    for row in full:
         for name, value in (row.baselines or {}).items():
             found[name].append((value, row))
     answer: dict[str, Any] = {}
@@ -256,13 +276,23 @@ def _baselines(rows: Sequence[Scored]) -> dict[str, Any]:
             for value, row in pairs
             if row.measured
         ]
+        ours = _errors([row for _, row in pairs])
+        said = [row.said_yes for row in scored if row.said_yes is not None and name in row.said_yes]
         answer[name] = {
             "rows": len(theirs),
             "scored": len(theirs),
             **_errors(theirs),
-            "ours_median_ape": _errors([row for _, row in pairs])["median_ape"],
+            **{f"ours_{key}": ours[key] for key in ("median_ape", "mean_ape", "p90_ape", "under_by_5_percent")},
+            "failed": len(said),
+            "said_yes_but_failed": _share(one[name] for one in said),
+            "ours_said_yes_but_failed": _share(one["ours"] for one in said),
         }
     return answer
+
+
+def _share(flags: Iterable[bool]) -> float | None:
+    known = list(flags)
+    return sum(known) / len(known) if known else None
 
 
 def _quantile(values: Iterable[float], share: float) -> float:
