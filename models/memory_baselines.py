@@ -52,7 +52,9 @@ def accelerate_bytes(run: Run) -> int:
         import torch
         from accelerate.utils import calculate_maximum_sizes
     except ImportError as error:
-        raise TraceUnavailable(f"{error.name} is not installed: pip install 'training-planner[dev]'") from error
+        raise TraceUnavailable(
+            f"{error.name} is not installed: pip install 'training-planner[dev]'"
+        ) from error
     with torch.device("meta"):
         model = task_of(run.trained, run.variant).build(run.variant)
         if run.variant.precision_policy == "half":

@@ -15,7 +15,7 @@ class Peak:
     """Peaks of one process before context and communicators. [B]
 
     parts: category -> bytes at the allocated peak; adds up to allocated_p50.
-    texts: what was assumed on the way.
+    texts: what was assumed on the way.   host_bytes: what lies in the host's memory instead.
     """
 
     allocated_p50: int
@@ -25,6 +25,7 @@ class Peak:
     phase: str
     op: str
     texts: tuple[str, ...] = ()
+    host_bytes: int = 0
 
     def plus(self, part: str, p50_bytes: int, p95_bytes: int | None = None, text: str | None = None) -> Peak:
         """This peak with one more part alive throughout, for which the allocator reserves no slack."""

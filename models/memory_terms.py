@@ -136,6 +136,14 @@ def bucket_copies() -> tuple[int, str]:
     return int(row["bucket_copies"]), f"DDP buckets hold one more copy of the gradients: {row['note']}"
 
 
+def zero_bucket_bytes(trainable_parameters: int) -> tuple[int, str]:
+    """Buffers through which DeepSpeed's stages 1 and 2 reduce gradients, in 16 bits [B], and the assumption."""
+    row = _table()["zero"]
+    elements = min(int(row["bucket_elements"]), trainable_parameters)
+    size = int(row["buckets"]) * 2 * elements
+    return size, f"ZeRO reduces through {row['buckets']} buckets of {elements:,} values: {row['note']}"
+
+
 @cache
 def sharding() -> Sharding:
     """What FSDP's gather and scatter buffers are sized by."""

@@ -282,7 +282,10 @@ def _baselines(full: Sequence[Scored], scored: Sequence[Scored]) -> dict[str, An
             "rows": len(theirs),
             "scored": len(theirs),
             **_errors(theirs),
-            **{f"ours_{key}": ours[key] for key in ("median_ape", "mean_ape", "p90_ape", "under_by_5_percent")},
+            **{
+                f"ours_{key}": ours[key]
+                for key in ("median_ape", "mean_ape", "p90_ape", "under_by_5_percent")
+            },
             "failed": len(said),
             "said_yes_but_failed": _share(one[name] for one in said),
             "ours_said_yes_but_failed": _share(one["ours"] for one in said),

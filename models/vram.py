@@ -11,12 +11,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from . import memory_terms
-from .errors import ModelsError, UnknownName
+from . import memory_terms, strategies
+from .errors import ModelsError
 from .memory_peak import Peak, peak_at
 from .memory_terms import CURRENT_CUDA, CardTerms
 from .precision import policy_of
-from .sharding import STRATEGIES, shard
+from .sharding import Offload, check_offload, shard
 from .tracing.summary import StepSummary
 
 if TYPE_CHECKING:
@@ -52,6 +52,7 @@ class MemoryEstimate:
     capacity_bytes: the card as torch sees it.   headroom_bytes: capacity less process P95, may be negative.
     fits: "yes" where process P95 is within capacity, "no" where even P50 is not, else "too_close".
     breakdown: parts of process P50; adds up exactly.
+    host_bytes: what an offload keeps in the host's memory for this process.
     """
 
     allocated_bytes: Quantiles
@@ -65,6 +66,7 @@ class MemoryEstimate:
     peak_op: str
     assumptions: tuple[str, ...]
     tier: str = "replay"
+    host_bytes: int = 0
 
 
 def estimate_memory(
@@ -76,24 +78,26 @@ def estimate_memory(
     gpu_count: int = 1,
     strategy: str = "ddp",
     accumulation: int = 1,
+    offload: Offload = "none",
     cuda: str = CURRENT_CUDA,
     terms: CardTerms | None = None,
 ) -> MemoryEstimate:
     """Peak memory of each of `gpu_count` processes that train `summary` on `gpu`.
 
     precision: a key of PRECISIONS whose policy is the summary's. micro_batch: samples per GPU and micro-step.
-    strategy: "ddp" (a replica per GPU) or "fsdp" (weights, gradients and optimizer state sharded).
+    strategy: of STRATEGIES: "ddp" (a replica per GPU), "zero1" to "zero3", "fsdp" (shards everything).
     accumulation: micro-steps per optimizer step; above one, gradients stay alive.
+    offload: "optimizer" keeps its state in the host's memory, "parameters" weights and gradients as well.
     cuda: runtime version; it sets the size of the context.
     terms: instead of the shipped table's, e.g. fitted without some source.
 
-    Raises WrongSummary, UnknownName (strategy, precision), BadData (a summary without memory points) and
-    ValueError for counts below one.
+    Raises WrongSummary, UnknownName (strategy, precision), CannotOffload, BadData (a summary without memory
+    points) and ValueError for counts below one.
     """
     if micro_batch < 1:
         raise ValueError(f"micro_batch must be at least 1, not {micro_batch}")
     terms = terms or memory_terms.card_terms(gpu, gpu_count, cuda)
-    job = _job(summary, terms, precision, gpu_count, strategy, accumulation)
+    job = _job(summary, terms, precision, gpu_count, strategy, accumulation, offload)
     need = job.need(micro_batch)
     peak, process = need.peak, need.process()
     reserved = Quantiles(process.p50 - terms.outside_p50, process.p95 - terms.outside_p95)
@@ -113,6 +117,7 @@ def estimate_memory(
         peak_phase=peak.phase,
         peak_op=peak.op,
         assumptions=_assumptions(job, need),
+        host_bytes=peak.host_bytes,
     )
 
 
@@ -130,6 +135,7 @@ def max_micro_batch(
     gpu_count: int = 1,
     strategy: str = "ddp",
     accumulation: int = 1,
+    offload: Offload = "none",
     cuda: str = CURRENT_CUDA,
     terms: CardTerms | None = None,
     quantile: Quantile = "p95",
@@ -141,7 +147,7 @@ def max_micro_batch(
     """
 
     terms = terms or memory_terms.card_terms(gpu, gpu_count, cuda)
-    job = _job(summary, terms, precision, gpu_count, strategy, accumulation)
+    job = _job(summary, terms, precision, gpu_count, strategy, accumulation, offload)
     if quantile == "p50":
         available = terms.capacity_bytes - terms.outside_p50
         return largest(lambda micro_batch: job.need(micro_batch).least_p50 <= available)
@@ -205,13 +211,15 @@ class _Job:
     gpu_count: int
     strategy: str
     accumulating: bool
+    offload: Offload
 
     def need(self, micro_batch: int) -> _Need:
         peak = peak_at(self.summary, micro_batch, accumulating=self.accumulating)
-        if self.gpu_count > 1:
+        if self.gpu_count > 1 or self.offload != "none":
             peak = shard(
                 *(peak, self.summary, micro_batch, self.gpu_count, self.strategy),
                 accumulating=self.accumulating,
+                offload=self.offload,
             )
         return _Need(peak.plus("cublas_workspace", self.terms.cublas_workspace.p50_bytes), self.terms)
 
@@ -223,18 +231,19 @@ def _job(
     gpu_count: int,
     strategy: str,
     accumulation: int,
+    offload: Offload,
 ) -> _Job:
     if gpu_count < 1 or accumulation < 1:
         raise ValueError(f"gpu_count and accumulation must be at least 1, not {gpu_count}, {accumulation}")
-    if strategy not in STRATEGIES:
-        raise UnknownName("strategy", strategy, STRATEGIES, f"Known: {', '.join(STRATEGIES)}")
+    strategies.strategy(strategy)
+    check_offload(offload, strategy)
     policy = policy_of(precision)
     if policy != summary.variant.precision_policy:
         raise WrongSummary(
             f"{summary.workload}: the summary {summary.variant.key} is of policy "
             f'{summary.variant.precision_policy}, but precision "{precision}" runs under {policy}'
         )
-    return _Job(summary, terms, gpu_count, strategy, accumulation > 1)
+    return _Job(summary, terms, gpu_count, strategy, accumulation > 1, offload)
 
 
 def _assumptions(job: _Job, need: _Need) -> tuple[str, ...]:
@@ -244,6 +253,11 @@ def _assumptions(job: _Job, need: _Need) -> tuple[str, ...]:
         f"optimizer {variant.optimizer}, attention {variant.attention_kernel}, gradients freed between steps "
         "(zero_grad to None), every sample as long as the longest",
     ]
+    if "-paged-" in variant.optimizer:
+        lines.append(
+            "paged optimizer: moments of tensors from 100,000 values on lie in managed memory, outside the "
+            "allocator, and leave the card whenever it runs short"
+        )
     if job.gpu_count > 1:
         lines.append(terms.communicator.text)
     if job.accumulating:

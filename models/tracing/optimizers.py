@@ -52,14 +52,22 @@ class FusedLamb(torch.optim.Optimizer):
 class EightBitAdam(torch.optim.Optimizer):
     """bitsandbytes' Adam8bit, block-wise: two one-byte moments and an fp32 scale for each 2,048 of them.
 
-    Parameters below 4,096 elements keep fp32 moments. Source: bitsandbytes.optim.optimizer, min_8bit_size.
+    Parameters below 4,096 elements keep fp32 moments; only those from 100,000 on are paged. Source:
+    bitsandbytes.optim.optimizer, min_8bit_size and get_state_buffer.
     """
 
-    BLOCK, SMALLEST = 2048, 4096
+    BLOCK, SMALLEST, SMALLEST_PAGED = 2048, 4096, 100_000
 
-    def __init__(self, parameters: Iterable[nn.Parameter], recorder: Recorder) -> None:
+    def __init__(
+        self, parameters: Iterable[nn.Parameter], recorder: Recorder, *, bits: int = 8, paged: bool = False
+    ) -> None:
+        """bits: 8, or 32 for plain moments. paged: moments of large parameters lie in managed memory, outside
+        the allocator, and leave the card whenever it runs short.
+        """
         super().__init__(parameters, {})
         self._recorder = recorder
+        self._bits = bits
+        self._paged = paged
 
     @torch.no_grad()
     def step(self, closure: Any = None) -> None:  # type: ignore[override]
@@ -70,21 +78,32 @@ class EightBitAdam(torch.optim.Optimizer):
             state = self.state[parameter]
             if not state:
                 self._make(state, parameter)
-            state_bytes += sum(moment.nbytes for moment in state.values())
+            state_bytes += self._moment_bytes(parameter.numel())
             parameter_bytes += parameter.nbytes
             gradient_bytes += parameter.grad.nbytes
             launches += 1
         moved = parameter_bytes + state_bytes
         cost = Cost(0, gradient_bytes + moved, moved, launches, "one kernel for each parameter, in place")
-        self._recorder.add_op("adam_8bit_blockwise", "optimizer", ((launches,),), cost)
+        self._recorder.add_op(f"adam_{self._bits}bit_blockwise", "optimizer", ((launches,),), cost)
+
+    def _in_32_bits(self, elements: int) -> bool:
+        return self._bits == 32 or elements < self.SMALLEST
+
+    def _moment_bytes(self, elements: int) -> int:
+        """Both moments and their scales, wherever they lie. [B]"""
+        each = 4 * elements if self._in_32_bits(elements) else elements + 4 * -(-elements // self.BLOCK)
+        return 2 * each
 
     def _make(self, state: Any, parameter: nn.Parameter) -> None:
-        small = parameter.numel() < self.SMALLEST
+        whole = self._in_32_bits(parameter.numel())
         blocks = -(-parameter.numel() // self.BLOCK)
+        paged = self._paged and parameter.numel() >= self.SMALLEST_PAGED
+        state["made"] = True
         for moment in ("state1", "state2"):
-            dtype = torch.float32 if small else torch.uint8
-            state[moment] = torch.zeros_like(parameter, dtype=dtype)
-            if not small:
+            if not paged:
+                dtype = torch.float32 if whole else torch.uint8
+                state[moment] = torch.zeros_like(parameter, dtype=dtype)
+            if not whole:  # the scales stay on the card
                 state[f"absmax_{moment}"] = torch.zeros(blocks, dtype=torch.float32, device="meta")
 
 
@@ -114,6 +133,8 @@ OPTIMIZERS: dict[str, Callable[[Parameters, Recorder], torch.optim.Optimizer | N
     "adafactor": _adafactor,
     "adafactor-transformers": _adafactor_of_transformers,
     "adamw-8bit": EightBitAdam,
+    "adamw-paged-8bit": lambda parameters, recorder: EightBitAdam(parameters, recorder, paged=True),
+    "adamw-paged-32bit": lambda parameters, recorder: EightBitAdam(parameters, recorder, bits=32, paged=True),
     "lamb-fused": FusedLamb,
     "none": lambda parameters, _: None,
 }

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from planner.models.errors import BadData, UnknownName
 from planner.models.memory_peak import peak_at
-from planner.models.sharding import zero_model_state_bytes
+from planner.models.sharding import CannotOffload, model_states, zero_model_state_bytes
+from planner.models.strategies import STRATEGIES
 from planner.models.tracing.step_trace import Affine
 from planner.models.tracing.summary import ClassWork, StepSummary
 from planner.models.vram import MemoryEstimate, WrongSummary, estimate_memory, largest, max_micro_batch
@@ -29,7 +30,9 @@ def estimate(summary: StepSummary, card: Any, micro_batch: int, **rest: Any) -> 
 
 
 @given(
-    micro_batch=st.integers(1, 200), gpu_count=st.integers(1, 64), strategy=st.sampled_from(("ddp", "fsdp"))
+    micro_batch=st.integers(1, 200),
+    gpu_count=st.integers(1, 64),
+    strategy=st.sampled_from(sorted(STRATEGIES)),
 )
 @in_fixture
 def test_the_breakdown_adds_up_to_the_process_figure(
@@ -191,6 +194,75 @@ def test_c16_zero_stages_match_the_papers_example(stage: int, gigabytes: float) 
 
 def test_c16_fp32_gradients_are_a_labelled_variant() -> None:
     assert zero_model_state_bytes(10**9, 2, 4, fp32_gradients=True) == pytest.approx(10**9 * (2 + 18 / 4))
+
+
+@pytest.mark.parametrize(
+    ("strategy", "gigabytes"),
+    [("ddp", 120.0), ("zero1", 31.4), ("zero2", 16.6), ("zero3", 1.9), ("fsdp", 1.9)],
+)
+def test_c16_an_estimates_states_are_those_of_the_paper(
+    hand_made_summary: Make, rtx_4090: Any, strategy: str, gigabytes: float
+) -> None:
+    """7.5e9 parameters on 64 GPUs; accumulating, so that gradients are alive wherever the peak is."""
+    summary = hand_made_summary(states_bytes=16 * 7_500_000_000, policy="amp")
+    result = estimate(
+        *(summary, rtx_4090, 1), precision="bf16-amp", gpu_count=64, strategy=strategy, accumulation=2
+    )
+    assert round(model_states(result.breakdown) / 1e9, 1) == gigabytes
+    assert sum(result.breakdown.values()) == result.process_bytes.p50
+
+
+@given(gpu_count=st.integers(2, 64), micro_batch=st.integers(1, 32), policy=st.sampled_from(("fp32", "amp")))
+@in_fixture
+def test_each_zero_stage_and_each_gpu_more_keeps_less_of_the_states(
+    hand_made_summary: Make, rtx_4090: Any, gpu_count: int, micro_batch: int, policy: str
+) -> None:
+    summary = hand_made_summary(policy=policy, optimizer_transient_bytes=GIB)
+    rest = {"precision": "fp32" if policy == "fp32" else "bf16-amp", "accumulation": 2}
+
+    def states(strategy: str, count: int) -> int:
+        result = estimate(summary, rtx_4090, micro_batch, gpu_count=count, strategy=strategy, **rest)
+        assert result.breakdown.get("activations", 0) in (0, micro_batch * GIB)
+        return model_states(result.breakdown)
+
+    kept = [states(name, gpu_count) for name in ("ddp", "zero1", "zero2", "zero3")]
+    assert kept == sorted(kept, reverse=True)
+    for strategy in ("zero1", "zero2", "zero3", "fsdp"):
+        assert states(strategy, 2 * gpu_count) <= states(strategy, gpu_count)
+
+
+def test_an_offloaded_optimizer_leaves_weights_and_gradients_on_the_card(
+    hand_made_summary: Make, rtx_4090: Any
+) -> None:
+    summary = hand_made_summary(states_bytes=16 * GIB, optimizer_transient_bytes=2 * GIB)
+    kept, moved = (estimate(summary, rtx_4090, 4, offload=offload) for offload in ("none", "optimizer"))
+    assert "optimizer_state" not in moved.breakdown
+    assert moved.breakdown["weights"] == moved.breakdown["gradients"] == 4 * GIB
+    assert moved.host_bytes == kept.breakdown["optimizer_state"] == 8 * GIB
+    assert kept.process_bytes.p50 - moved.process_bytes.p50 == pytest.approx(8 * GIB, rel=0.06)
+    assert any("8.00 GiB for each process" in line for line in moved.assumptions)
+
+
+def test_offloaded_parameters_leave_gathered_units_and_activations(
+    hand_made_summary: Make, rtx_4090: Any
+) -> None:
+    summary = hand_made_summary(states_bytes=64 * GIB)
+    for gpu_count in (1, 8):
+        result = estimate(summary, rtx_4090, 4, gpu_count=gpu_count, strategy="fsdp", offload="parameters")
+        assert model_states(result.breakdown) == 0
+        assert result.breakdown["activations"] == 4 * GIB
+        assert 0 < result.breakdown["gathered_parameters"] < 16 * GIB
+        assert result.host_bytes == 64 * GIB // gpu_count
+        assert result.fits == "yes"
+
+
+def test_only_what_is_sharded_can_have_its_parameters_offloaded(
+    hand_made_summary: Make, rtx_4090: Any
+) -> None:
+    with pytest.raises(CannotOffload, match="ddp keeps every weight on the GPU"):
+        estimate(hand_made_summary(), rtx_4090, 1, offload="parameters")
+    with pytest.raises(CannotOffload, match='no offload "disk"'):
+        estimate(hand_made_summary(), rtx_4090, 1, offload="disk")
 
 
 def test_a_summary_of_another_policy_is_refused(hand_made_summary: Make, rtx_4090: Any) -> None:

@@ -48,6 +48,24 @@ def test_fused_adamw_keeps_its_step_counters_on_the_card(lab: Any) -> None:
     assert _bytes(_traced(lab, "adamw-fused"), "optimizer_state") == 8 * PARAMETERS + counters
 
 
+@pytest.mark.parametrize(
+    ("optimizer", "bytes_per_weight"),
+    [
+        ("adamw-8bit", 2 + 2 * 4 / 2048),
+        ("adamw-paged-8bit", 2 * 4 / 2048),  # the scales stay on the card
+        ("adamw-paged-32bit", 0),
+    ],
+)
+def test_paged_moments_of_large_tensors_are_not_on_the_card(
+    lab: Any, optimizer: str, bytes_per_weight: float
+) -> None:
+    """bitsandbytes: managed memory from 100,000 values on; the bias is small and keeps fp32 moments."""
+    weights, bias = 512 * 512, 512
+    variant = TraceVariant("fp32", "none", optimizer=optimizer)
+    trace = trace_task(lab.module_task(lambda: torch.nn.Linear(512, 512), (512,)), variant)
+    assert _bytes(trace, "optimizer_state") == bytes_per_weight * weights + 8 * bias
+
+
 def test_only_foreach_needs_a_second_copy_of_the_parameters_for_a_moment(lab: Any) -> None:
     def peak(optimizer: str) -> int:
         peak_bytes: int = lab.allocated_peak(_traced(lab, optimizer), 1)
