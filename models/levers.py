@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from .errors import ModelsError, TraceUnavailable
 from .precision import policy_of
+from .sharding import Offload
 from .tracing.adapter_spec import USUAL_ADAPTER
 from .tracing.step_trace import TraceVariant
 from .tracing.summary import StepSummary
@@ -51,6 +52,7 @@ class Setting:
     strategy: str = "ddp"
     size: int | None = None
     adapter: str = ""
+    offload: Offload = "none"
 
     def variant(self, gpu: Gpu) -> TraceVariant:
         """What must be traced for this setting on `gpu`."""
@@ -96,6 +98,7 @@ class Lever:
             "gpu_count": self.setting.gpu_count,
             "strategy": self.setting.strategy,
             "adapter": self.setting.adapter,
+            "offload": self.setting.offload,
         }
 
 
@@ -132,7 +135,7 @@ def summaries_of(workload: Workload, gpu: Gpu, setting: Setting) -> SummaryOf:
 def estimate(summary_of: SummaryOf, gpu: Gpu, setting: Setting) -> MemoryEstimate:
     """Memory of one setting. Raises as `summary_of` and estimate_memory do."""
     return estimate_memory(
-        summary_of(setting.variant(gpu)), gpu, micro_batch=setting.micro_batch, **_shape(setting)
+        summary_of(setting.variant(gpu)), gpu, micro_batch=setting.micro_batch, **shape_of(setting)
     )
 
 
@@ -198,12 +201,14 @@ def _pulled(
     return Lever(names, changed, after, before - after.process_bytes.p95)
 
 
-def _shape(setting: Setting) -> dict[str, Any]:
+def shape_of(setting: Setting) -> dict[str, Any]:
+    """The arguments of estimate_memory and max_micro_batch that a setting decides, but its batch."""
     return {
         "precision": setting.precision,
         "gpu_count": setting.gpu_count,
         "strategy": setting.strategy,
         "accumulation": setting.accumulation,
+        "offload": setting.offload,
     }
 
 
@@ -224,7 +229,7 @@ def _smaller_micro_batch(summary_of: SummaryOf, gpu: Gpu, setting: Setting) -> S
     accumulating = replace(setting, accumulation=max(2, setting.accumulation))
     try:
         summary = summary_of(accumulating.variant(gpu))
-        ceiling = max_micro_batch(summary, gpu, **_shape(accumulating))
+        ceiling = max_micro_batch(summary, gpu, **shape_of(accumulating))
     except ModelsError:
         return None
     for micro_batch in _divisors(setting.micro_batch):

@@ -34,7 +34,7 @@ def key(run: Run) -> str:
 def baseline_bytes(run: Run, parameters: int) -> dict[str, int]:
     """Each rule's figure for the step of `run`, whose module has that many parameters. [B]
 
-    "four_times_weights": 16 B per parameter. "accelerate" is missing where the table does not hold the module.
+    "four_times_weights": 16 B per parameter. "accelerate" only where the table holds the module.
     """
     found = {"four_times_weights": 4 * TRAINING_FACTOR * parameters}
     held = _table().get(key(run))

@@ -137,7 +137,7 @@ def bucket_copies() -> tuple[int, str]:
 
 
 def zero_bucket_bytes(trainable_parameters: int) -> tuple[int, str]:
-    """Buffers through which DeepSpeed's stages 1 and 2 reduce gradients, in 16 bits [B], and the assumption."""
+    """Buffers in which DeepSpeed's stages 1 and 2 reduce 16-bit gradients [B], and what was assumed."""
     row = _table()["zero"]
     elements = min(int(row["bucket_elements"]), trainable_parameters)
     size = int(row["buckets"]) * 2 * elements

@@ -1,4 +1,4 @@
-"""What more than one GPU, or the host's memory, adds to and takes from each process: buckets, shards, offload.
+"""What several GPUs, or the host's memory, add to and take from a process: buckets, shards, offload.
 
 ZeRO: Rajbhandari et al., "ZeRO: Memory Optimizations Toward Training Trillion Parameter Models",
 arXiv 1910.02054, figure 1; offload: Ren et al., arXiv 2101.06840. FSDP's full shard is ZeRO stage 3.
@@ -143,7 +143,7 @@ class _States:
     def gradients_in_backward(
         self, peak: Peak, largest: MemoryPoint, *, whole: bool, accumulating: bool
     ) -> int:
-        """Sharded ones are counted whole; unsharded ones as far as they are made when activations peak."""
+        """A shard counts in full; unsharded ones as far as they are made when activations peak."""
         if not whole or accumulating:
             return self.gradients
         seen = peak.parts if peak.phase != "optimizer" else largest.breakdown

@@ -106,10 +106,16 @@ def estimate_memory(
     accumulation: int = 1,
     activation_checkpointing: bool = False,
     strategy: str = "ddp",
+    optimizer: str | None = None,
+    adapter: str | None = None,
+    offload: str = "none",
 ) -> MemoryAnswer:
     """Whether one training step fits on `gpu`, and what fills it. batch_size: of one GPU, the micro-batch.
 
     precision: default the workload's most usual that the card runs. Of an instance or rig its card is meant.
+    optimizer: a name of models.tracing.optimizers.OPTIMIZERS; default that of the workload's reference run.
+    adapter: "lora", "qlora" (a 4-bit base, double quantisation) or a whole spec; default trains all weights.
+    offload: "optimizer" or "parameters" to the host's memory; "none".
     Raises the errors of models and UsageError.
     """
     from .asking import memory_of
@@ -121,6 +127,9 @@ def estimate_memory(
         "accumulation": accumulation,
         "activation_checkpointing": activation_checkpointing,
         "strategy": strategy,
+        "optimizer": optimizer,
+        "adapter": adapter,
+        "offload": offload,
     }
     return memory_of(find_workload(model), gpu, seq_len, asked)
 

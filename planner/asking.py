@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .models import levers as memory_levers
     from .models.hardware.catalogue import Gpu
     from .models.input_pipeline import InputPipeline
+    from .models.tracing.summary import StepSummary
     from .models.workloads.zoo import Workload
 
 
@@ -33,26 +34,20 @@ _CHANGEABLE = (
     "gpu_count",
     "strategy",
     "adapter",
+    "offload",
 )
 
 
 def memory_of(workload: Workload, gpu: str, seq_len: int | None, asked: Mapping[str, Any]) -> MemoryAnswer:
     """See api.estimate_memory. asked: its other arguments."""
-    from .models.vram import max_micro_batch
+    from .models import levers, vram
 
     card = _card(gpu)
     size = sample_size(workload, seq_len)
-    setting = _setting(workload, card, asked, "none")
-    estimator = _estimator(workload, size, setting)
-    found = estimator.memory(card, setting)
-    largest = max_micro_batch(
-        estimator.summary(card, setting.precision, setting.activation_checkpointing),
-        card,
-        precision=setting.precision,
-        gpu_count=setting.gpu_count,
-        strategy=setting.strategy,
-        accumulation=setting.accumulation,
-    )
+    setting = _memory_setting(workload, card, size, asked)
+    summary = _summary(workload, setting, card)
+    shape = levers.shape_of(setting)
+    found = vram.estimate_memory(summary, card, micro_batch=setting.micro_batch, **shape)
     return MemoryAnswer(
         workload=workload.id,
         gpu=card.id,
@@ -64,11 +59,43 @@ def memory_of(workload: Workload, gpu: str, seq_len: int | None, asked: Mapping[
         activation_checkpointing=setting.activation_checkpointing,
         strategy=setting.strategy,
         gpus=setting.gpu_count,
+        optimizer=setting.optimizer,
+        adapter=setting.adapter,
+        offload=setting.offload,
+        host_bytes=found.host_bytes,
         room=room_of(found),
-        max_micro_batch=largest,
-        levers=() if found.fits == "yes" else _levers(workload, card, setting, size),
+        max_micro_batch=vram.max_micro_batch(summary, card, **shape),
+        levers=() if found.fits == "yes" else _levers(workload, card, setting),
         assumptions=(*_said(asked, setting, workload), *_as_assumptions(found.assumptions)),
     )
+
+
+def _memory_setting(
+    workload: Workload, card: Gpu, size: int | None, asked: Mapping[str, Any]
+) -> memory_levers.Setting:
+    """How the step is run, defaults filled in. Raises UsageError, and ModelsError for names nobody knows."""
+    from .models import levers
+
+    base = _setting(workload, card, asked, "none")
+    _check_checkpointing(workload, base.activation_checkpointing)
+    return levers.Setting(
+        precision=base.precision,
+        micro_batch=base.micro_batch,
+        accumulation=base.accumulation,
+        activation_checkpointing=base.activation_checkpointing,
+        optimizer=asked["optimizer"] or optimizer_of(workload),
+        gpu_count=base.gpu_count,
+        strategy=base.strategy,
+        size=size,
+        adapter=adapter_of(workload, asked["adapter"]),
+        offload=asked["offload"],
+    )
+
+
+def _summary(workload: Workload, setting: memory_levers.Setting, card: Gpu) -> StepSummary:
+    from .models.workloads.zoo import summary
+
+    return summary(workload, setting.variant(card))
 
 
 def throughput_of(
@@ -83,7 +110,7 @@ def throughput_of(
         _setting(workload, card, {**asked, "gpus": place.gpus}, place.link),
         node_count=place.nodes,
         network=place.network,
-        adapter=adapter_of(asked["adapter"]),
+        adapter=adapter_of(workload, asked["adapter"]),
         compiled=bool(asked["torch_compile"]),
         input_pipeline=_fed(machine, place, asked),
     )
@@ -147,19 +174,15 @@ def _fed(machine: catalogue.Hardware, place: _Place, asked: Mapping[str, Any]) -
         raise UsageError(str(error), "cores_per_gpu") from error
 
 
-def adapter_of(name: str | None) -> str:
-    """The adapter a user names: "lora", "qlora" (what people use), or a spec in full; "" for none.
+def adapter_of(workload: Workload, name: str | None) -> str:
+    """The adapter a user names: "lora" or "qlora" on the model's usual layers, or a whole spec; "" for none.
 
-    >>> adapter_of("qlora")
-    'lora-r16-q_proj+v_proj-fp32-nf4-dq'
+    Raises UsageError for a name that is neither, or a model without usual layers.
     """
-    from .models.tracing.adapter_spec import USUAL_ADAPTER, parse
+    from .models.workloads import adapters
 
-    if not name:
-        return ""
-    known = {"lora": USUAL_ADAPTER, "qlora": f"{USUAL_ADAPTER}-nf4-dq"}
     try:
-        return parse(known.get(name.casefold(), name)).key
+        return adapters.adapter_of(workload, name or "")
     except ModelsError as error:
         raise UsageError(f"adapter = {name}: {error}; or say lora or qlora", "adapter") from error
 
@@ -217,9 +240,13 @@ def _usual(workload: Workload, card: Gpu) -> str:
 
 
 def _estimator(workload: Workload, size: int | None, setting: Setting) -> TracedEstimator:
-    if setting.activation_checkpointing and not workload.builder.activation_checkpointing:
-        raise UsageError(f"{workload.id} cannot recompute activations", "activation_checkpointing")
+    _check_checkpointing(workload, setting.activation_checkpointing)
     return TracedEstimator(workload, size, optimizer_of(workload))
+
+
+def _check_checkpointing(workload: Workload, asked: bool) -> None:
+    if asked and not workload.builder.activation_checkpointing:
+        raise UsageError(f"{workload.id} cannot recompute activations", "activation_checkpointing")
 
 
 def optimizer_of(workload: Workload) -> str:
@@ -227,22 +254,10 @@ def optimizer_of(workload: Workload) -> str:
     return workload.reference.optimizer if workload.reference else "adamw-foreach"
 
 
-def _levers(
-    workload: Workload, card: Gpu, setting: Setting, size: int | None
-) -> tuple[Mapping[str, Any], ...]:
-    """Each change that would lower the peak, and the fewest that fit together, with their price in time."""
+def _levers(workload: Workload, card: Gpu, start: memory_levers.Setting) -> tuple[Mapping[str, Any], ...]:
+    """Each change that would lower the peak, and what fits together, with their price in time."""
     from .models import levers
 
-    start = levers.Setting(
-        precision=setting.precision,
-        micro_batch=setting.micro_batch,
-        accumulation=setting.accumulation,
-        activation_checkpointing=setting.activation_checkpointing,
-        optimizer=optimizer_of(workload),
-        gpu_count=setting.gpu_count,
-        strategy=setting.strategy,
-        size=size,
-    )
     summary_of = levers.summaries_of(workload, card, start)  # what ships, where it does: no tracing
     found = list(levers.levers(summary_of, card, start))
     for same_gpus in (True, False):
@@ -250,19 +265,19 @@ def _levers(
         known = {lever.names for lever in found}
         if together is not None and together.names not in known:
             found.insert(0, together)
-    before = _seconds_per_sample(workload, card, start)
-    return tuple(_lever(workload, card, lever, start, before) for lever in found)
+    before = _seconds_per_sample(summary_of, card, start)
+    return tuple(_lever(summary_of, card, lever, start, before) for lever in found)
 
 
 def _lever(
-    workload: Workload,
+    summary_of: memory_levers.SummaryOf,
     card: Gpu,
     lever: memory_levers.Lever,
     start: memory_levers.Setting,
     before: float | None,
 ) -> Mapping[str, Any]:
     """Name, verdict, new process P95 [B], GPU-seconds of a sample over those before, and what is changed."""
-    after = _seconds_per_sample(workload, card, lever.setting)
+    after = _seconds_per_sample(summary_of, card, lever.setting)
     body = lever.to_json()
     return {
         "name": body["name"],
@@ -274,28 +289,33 @@ def _lever(
     }
 
 
-def _seconds_per_sample(workload: Workload, card: Gpu, setting: memory_levers.Setting) -> float | None:
-    """GPU-seconds of one sample; None where no speed can be told."""
-    asked = Setting(
-        precision=setting.precision,
-        micro_batch=setting.micro_batch,
-        accumulation=setting.accumulation,
-        gpu_count=setting.gpu_count,
-        node_count=1,
-        link="none" if setting.gpu_count == 1 else usual_link(card),
-        network="none",
-        strategy=setting.strategy,
-        activation_checkpointing=setting.activation_checkpointing,
-        adapter=setting.adapter,
-    )
+def _seconds_per_sample(
+    summary_of: memory_levers.SummaryOf, card: Gpu, setting: memory_levers.Setting
+) -> float | None:
+    """GPU-seconds of one sample; None where no speed can be told, as for what moves over the host's link."""
+    from .models.throughput import estimate_step
+
+    if setting.offload != "none" or "-paged-" in setting.optimizer:
+        return None
     try:
-        step = TracedEstimator(workload, setting.size, setting.optimizer).step(card, asked, None)
+        step = estimate_step(
+            summary_of(setting.variant(card)),
+            card,
+            precision=setting.precision,
+            micro_batch=setting.micro_batch,
+            accumulation=setting.accumulation,
+            gpu_count=setting.gpu_count,
+            link="none" if setting.gpu_count == 1 else usual_link(card),
+            strategy=setting.strategy,
+        )
     except ModelsError:
         return None
     return setting.gpu_count / step.samples_per_second
 
 
-def _said(asked: Mapping[str, Any], setting: Setting, workload: Workload) -> tuple[Assumption, ...]:
+def _said(
+    asked: Mapping[str, Any], setting: Setting | memory_levers.Setting, workload: Workload
+) -> tuple[Assumption, ...]:
     """What was taken for the arguments the user left open."""
     found = []
     source = workload.reference.source if workload.reference else "default"
@@ -304,7 +324,8 @@ def _said(asked: Mapping[str, Any], setting: Setting, workload: Workload) -> tup
     if asked["batch_size"] is None:
         text = f"micro-batch {setting.micro_batch}: the reference run's global batch over the GPUs"
         found.append(Assumption("batch_size", text, source))
-    found.append(Assumption("optimizer", f"optimizer {optimizer_of(workload)}", source))
+    if not asked.get("optimizer"):
+        found.append(Assumption("optimizer", f"optimizer {optimizer_of(workload)}", source))
     return tuple(found)
 
 

@@ -14,7 +14,9 @@ class MemoryAnswer:
     """What one training step needs of one GPU. room.fits may be "no" here.
 
     max_micro_batch: the largest that fits on the P95; 0 where none does.
-    levers: what would make it fit: name, the new process P95 [B] and what it costs in time, as text.
+    adapter: what is trained instead of all weights, as models writes it; "" trains all.
+    host_bytes: what an offload keeps in the host's memory, for each process.
+    levers: what would make it fit: name, the new process P95 [B] and GPU-seconds of a sample over before.
     """
 
     workload: str
@@ -27,6 +29,10 @@ class MemoryAnswer:
     activation_checkpointing: bool
     strategy: str
     gpus: int
+    optimizer: str
+    adapter: str
+    offload: str
+    host_bytes: int
     room: Room
     max_micro_batch: int
     levers: tuple[Mapping[str, Any], ...]
@@ -46,6 +52,10 @@ class MemoryAnswer:
             "activation_checkpointing": self.activation_checkpointing,
             "strategy": self.strategy,
             "gpus": self.gpus,
+            "optimizer": self.optimizer,
+            "adapter": self.adapter or None,
+            "offload": self.offload,
+            "host_bytes": self.host_bytes,
             **self.room.to_json(),
             "max_micro_batch": self.max_micro_batch,
             "levers": [dict(lever) for lever in self.levers],

@@ -23,6 +23,9 @@ Gpus = Annotated[str, typer.Option(metavar="N", help="GPUs that train together."
 Accumulation = Annotated[str, typer.Option(metavar="N", help="Micro-batches per optimizer step.")]
 Checkpointing = Annotated[bool, typer.Option("--checkpointing", help="Recompute activations in backward.")]
 Strategy = Annotated[str, typer.Option(help="How GPUs share the work: ddp and so on.")]
+Optimizer = Annotated[str | None, typer.Option(help="adamw-fused, adamw-8bit, adamw-paged-8bit and so on.")]
+Adapter = Annotated[str | None, typer.Option(help="lora, qlora, or lora-r16-q_proj+v_proj-fp32-nf4-dq.")]
+Offload = Annotated[str, typer.Option(help="To the host's memory: none, optimizer or parameters.")]
 Link = Annotated[str | None, typer.Option(help="What joins the GPUs; else what that card usually has.")]
 
 
@@ -53,6 +56,9 @@ def memory(
     accumulation: Accumulation = "1",
     checkpointing: Checkpointing = False,
     strategy: Strategy = "ddp",
+    optimizer: Optimizer = None,
+    adapter: Adapter = None,
+    offload: Offload = "none",
 ) -> Answer:
     """Whether one training step fits on a GPU, what fills it and what would make room.
 
@@ -71,6 +77,9 @@ def memory(
         accumulation=_whole("accumulation", accumulation) or 1,
         activation_checkpointing=checkpointing,
         strategy=strategy,
+        optimizer=optimizer,
+        adapter=adapter,
+        offload=offload,
     )
     return _answer(found.to_json(), memory_page)
 
