@@ -109,6 +109,7 @@ def estimate_memory(
     optimizer: str | None = None,
     adapter: str | None = None,
     offload: str = "none",
+    tensor_parallel: int = 1,
 ) -> MemoryAnswer:
     """Whether one training step fits on `gpu`, and what fills it. batch_size: of one GPU, the micro-batch.
 
@@ -116,6 +117,7 @@ def estimate_memory(
     optimizer: a name of models.tracing.optimizers.OPTIMIZERS; default that of the workload's reference run.
     adapter: "lora", "qlora" (a 4-bit base, double quantisation) or a whole spec; default trains all weights.
     offload: "optimizer" or "parameters" to the host's memory; "none".
+    tensor_parallel: GPUs that hold one replica between them, for language models.
     Raises the errors of models and UsageError.
     """
     from .asking import memory_of
@@ -130,6 +132,7 @@ def estimate_memory(
         "optimizer": optimizer,
         "adapter": adapter,
         "offload": offload,
+        "tensor_parallel": tensor_parallel,
     }
     return memory_of(find_workload(model), gpu, seq_len, asked)
 

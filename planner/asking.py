@@ -62,6 +62,7 @@ def memory_of(workload: Workload, gpu: str, seq_len: int | None, asked: Mapping[
         optimizer=setting.optimizer,
         adapter=setting.adapter,
         offload=setting.offload,
+        tensor_parallel=setting.tensor_parallel,
         host_bytes=found.host_bytes,
         room=room_of(found),
         max_micro_batch=vram.max_micro_batch(summary, card, **shape),
@@ -75,6 +76,7 @@ def _memory_setting(
 ) -> memory_levers.Setting:
     """How the step is run, defaults filled in. Raises UsageError, and ModelsError for names nobody knows."""
     from .models import levers
+    from .models.workloads.blocks import blocks_of
 
     base = _setting(workload, card, asked, "none")
     _check_checkpointing(workload, base.activation_checkpointing)
@@ -89,6 +91,8 @@ def _memory_setting(
         size=size,
         adapter=adapter_of(workload, asked["adapter"]),
         offload=asked["offload"],
+        tensor_parallel=int(asked["tensor_parallel"]),
+        blocks=blocks_of(workload, size),
     )
 
 
@@ -307,6 +311,8 @@ def _seconds_per_sample(
             gpu_count=setting.gpu_count,
             link="none" if setting.gpu_count == 1 else usual_link(card),
             strategy=setting.strategy,
+            tensor_parallel=setting.tensor_parallel,
+            blocks=setting.blocks,
         )
     except ModelsError:
         return None

@@ -26,6 +26,7 @@ Strategy = Annotated[str, typer.Option(help="How GPUs share the work: ddp and so
 Optimizer = Annotated[str | None, typer.Option(help="adamw-fused, adamw-8bit, adamw-paged-8bit and so on.")]
 Adapter = Annotated[str | None, typer.Option(help="lora, qlora, or lora-r16-q_proj+v_proj-fp32-nf4-dq.")]
 Offload = Annotated[str, typer.Option(help="To the host's memory: none, optimizer or parameters.")]
+TensorParallel = Annotated[str, typer.Option(metavar="N", help="GPUs that hold one replica between them.")]
 Link = Annotated[str | None, typer.Option(help="What joins the GPUs; else what that card usually has.")]
 
 
@@ -59,6 +60,7 @@ def memory(
     optimizer: Optimizer = None,
     adapter: Adapter = None,
     offload: Offload = "none",
+    tensor_parallel: TensorParallel = "1",
 ) -> Answer:
     """Whether one training step fits on a GPU, what fills it and what would make room.
 
@@ -80,6 +82,7 @@ def memory(
         optimizer=optimizer,
         adapter=adapter,
         offload=offload,
+        tensor_parallel=_whole("tensor_parallel", tensor_parallel) or 1,
     )
     return _answer(found.to_json(), memory_page)
 
