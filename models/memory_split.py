@@ -18,8 +18,8 @@ from .tracing.summary import MemoryPoint, StepSummary
 
 # Share of the activations of all blocks that every rank keeps whole, by policy.
 WHOLE_SHARE: dict[PrecisionPolicy, float] = {"half": 0.36, "amp": 0.45, "fp32": 0.28}
-# Under activation checkpointing one block is alive at a time, recomputed: bytes for each value of the residual
-# stream that its backward needs whole, and that t ranks share. Of traces of Llama-2-7B's ranks.
+# Under activation checkpointing one block is alive at a time, recomputed: bytes for each value of the
+# residual stream that its backward needs whole, and that t ranks share. Of traces of Llama-2-7B's ranks.
 BLOCK_BYTES: dict[PrecisionPolicy, tuple[int, int]] = {"half": (30, 29), "amp": (32, 31), "fp32": (28, 72)}
 _STREAM_BYTES: dict[PrecisionPolicy, int] = {"half": 2, "amp": 4, "fp32": 4}
 # Residual-stream tensors of four bytes alive in a norm's backward, which no rank is spared.
@@ -108,7 +108,7 @@ def _point(summary: StepSummary, point: MemoryPoint, ranks: int, blocks: Blocks)
 def _in_a_block(summary: StepSummary, batch: int, ranks: int, blocks: Blocks) -> dict[str, int]:
     """The breakdown while the backward of a recomputed block runs, the peak where logits are shared. [B]
 
-    It is the first to run back: no gradient of a block exists yet, and the inputs of all are still kept.
+    It is the first to run back: its own gradient is made, and the inputs of all blocks are still kept.
     """
     policy = summary.variant.precision_policy
     stream = blocks.tokens * blocks.width * batch
@@ -117,6 +117,7 @@ def _in_a_block(summary: StepSummary, batch: int, ranks: int, blocks: Blocks) ->
         name: max(point.breakdown.get(name, 0) for point in summary.memory) // ranks
         for name in ("weights", "optimizer_state", "low_precision_copies")
     }
+    found["gradients"] = summary.gradient_bytes // ranks // blocks.layers
     found["activations"] = blocks.layers * _STREAM_BYTES[policy] * stream
     found["temporaries"] = int(stream * (whole + shared / ranks))
     return {name: size for name, size in found.items() if size}
