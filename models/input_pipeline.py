@@ -11,6 +11,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from .errors import ModelsError
+
+
+class CoresUnknown(ModelsError):
+    """Decoding costs CPU time, and nobody says how many cores a machine has."""
+
 
 @dataclass(frozen=True, slots=True)
 class InputPipeline:

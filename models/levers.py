@@ -12,6 +12,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from .errors import ModelsError, TraceUnavailable
+from .model_parallel import Blocks, Split
 from .precision import policy_of
 from .sharding import Offload
 from .tracing.adapter_spec import USUAL_ADAPTER
@@ -40,7 +41,8 @@ class Setting:
     """How a step is run; what levers change.
 
     size: tokens or pixels, None for the workload's own. adapter: what is trained instead of all weights, as
-    AdapterSpec.key writes it. micro_batch x accumulation is kept by every lever.
+    AdapterSpec.key writes it. micro_batch x accumulation is kept by every lever. tensor_parallel: GPUs that
+    hold one replica; blocks: what they share out of it.
     """
 
     precision: str
@@ -53,6 +55,8 @@ class Setting:
     size: int | None = None
     adapter: str = ""
     offload: Offload = "none"
+    tensor_parallel: int = 1
+    blocks: Blocks | None = None
 
     def variant(self, gpu: Gpu) -> TraceVariant:
         """What must be traced for this setting on `gpu`."""
@@ -99,6 +103,7 @@ class Lever:
             "strategy": self.setting.strategy,
             "adapter": self.setting.adapter,
             "offload": self.setting.offload,
+            "tensor_parallel": self.setting.tensor_parallel,
         }
 
 
@@ -209,6 +214,7 @@ def shape_of(setting: Setting) -> dict[str, Any]:
         "strategy": setting.strategy,
         "accumulation": setting.accumulation,
         "offload": setting.offload,
+        "split": Split(setting.tensor_parallel, 1, setting.blocks),
     }
 
 

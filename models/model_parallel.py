@@ -34,13 +34,17 @@ class CannotSplit(ModelsError):
 
 @dataclass(frozen=True, slots=True)
 class Blocks:
-    """The repeated blocks of a language model. tokens: of a sample; heads, vocabulary: None if not known."""
+    """The repeated blocks of a language model. tokens: of a sample; heads, vocabulary: None if not known.
+
+    predicts_tokens: its output is one logit for each word of the vocabulary and each token.
+    """
 
     layers: int
     width: int
     tokens: int
     heads: int | None = None
     vocabulary: int | None = None
+    predicts_tokens: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -122,10 +122,19 @@ def shard(
         reserved_p50=int(allocated * (1 + slack)),
         parts=parts,
         phase="backward" if in_backward else "optimizer",
+        op=_op(peak, largest, summary, in_backward),
         texts=(*peak.texts, *texts, *held.texts),
         host_bytes=held.host_bytes,
     )
     return _with_buckets(made, summary, gpu_count) if stage == 0 else made
+
+
+def _op(peak: Peak, largest: MemoryPoint, summary: StepSummary, in_backward: bool) -> str:
+    """Where the peak lies, which need not be where it lay on one GPU."""
+    if in_backward:
+        return largest.op if peak.phase == "optimizer" else peak.op
+    seen = (point.op for point in summary.memory if point.phase == "optimizer")
+    return next(seen, "optimizer step")
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +168,7 @@ def _states(summary: StepSummary, strategy: str, gpu_count: int, offload: Offloa
     texts = []
     in_half = strategy.startswith("zero") and summary.variant.precision_policy == "amp"
     if in_half:
-        # DeepSpeed trains a 16-bit model; its fp32 weights belong to the optimizer and are shared out with it.
+        # DeepSpeed trains a 16-bit model; its fp32 weights are the optimizer's and shared out with it.
         weights, gradients = weights // 2, gradients // 2
         state += 4 * summary.trainable_parameters
         texts.append(

@@ -8,13 +8,15 @@ trace sees are those of memory_terms.py. Cheap: no torch, no trace, some tens of
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from . import memory_terms, strategies
 from .errors import ModelsError
 from .memory_peak import Peak, peak_at
+from .memory_split import P95_SPLIT, rank_summary
 from .memory_terms import CURRENT_CUDA, CardTerms
+from .model_parallel import Split
 from .precision import policy_of
 from .sharding import Offload, check_offload, shard
 from .tracing.summary import StepSummary
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 Fits = Literal["yes", "no", "too_close"]
 Quantile = Literal["p50", "p95"]
 
+WHOLE = Split()  # one GPU to a replica
 # A batch nobody trains; only there so that the search for the largest one ends.
 _LARGEST_MICRO_BATCH = 2**20
 
@@ -79,6 +82,7 @@ def estimate_memory(
     strategy: str = "ddp",
     accumulation: int = 1,
     offload: Offload = "none",
+    split: Split = WHOLE,
     cuda: str = CURRENT_CUDA,
     terms: CardTerms | None = None,
 ) -> MemoryEstimate:
@@ -88,16 +92,17 @@ def estimate_memory(
     strategy: of STRATEGIES: "ddp" (a replica per GPU), "zero1" to "zero3", "fsdp" (shards everything).
     accumulation: micro-steps per optimizer step; above one, gradients stay alive.
     offload: "optimizer" keeps its state in the host's memory, "parameters" weights and gradients as well.
+    split: GPUs that hold one replica between them; strategy and offload then work between replicas.
     cuda: runtime version; it sets the size of the context.
     terms: instead of the shipped table's, e.g. fitted without some source.
 
-    Raises WrongSummary, UnknownName (strategy, precision), CannotOffload, BadData (a summary without memory
-    points) and ValueError for counts below one.
+    Raises WrongSummary, UnknownName (strategy, precision), CannotOffload, CannotSplit, BadData (a summary
+    without memory points) and ValueError for counts below one.
     """
     if micro_batch < 1:
         raise ValueError(f"micro_batch must be at least 1, not {micro_batch}")
     terms = terms or memory_terms.card_terms(gpu, gpu_count, cuda)
-    job = _job(summary, terms, precision, gpu_count, strategy, accumulation, offload)
+    job = _job(summary, terms, precision, gpu_count, strategy, accumulation, offload, split)
     need = job.need(micro_batch)
     peak, process = need.peak, need.process()
     reserved = Quantiles(process.p50 - terms.outside_p50, process.p95 - terms.outside_p95)
@@ -136,6 +141,7 @@ def max_micro_batch(
     strategy: str = "ddp",
     accumulation: int = 1,
     offload: Offload = "none",
+    split: Split = WHOLE,
     cuda: str = CURRENT_CUDA,
     terms: CardTerms | None = None,
     quantile: Quantile = "p95",
@@ -147,7 +153,7 @@ def max_micro_batch(
     """
 
     terms = terms or memory_terms.card_terms(gpu, gpu_count, cuda)
-    job = _job(summary, terms, precision, gpu_count, strategy, accumulation, offload)
+    job = _job(summary, terms, precision, gpu_count, strategy, accumulation, offload, split)
     if quantile == "p50":
         available = terms.capacity_bytes - terms.outside_p50
         return largest(lambda micro_batch: job.need(micro_batch).least_p50 <= available)
@@ -212,15 +218,19 @@ class _Job:
     strategy: str
     accumulating: bool
     offload: Offload
+    split: Split
 
     def need(self, micro_batch: int) -> _Need:
         peak = peak_at(self.summary, micro_batch, accumulating=self.accumulating)
-        if self.gpu_count > 1 or self.offload != "none":
+        replicas = self.gpu_count // self.split.gpus
+        if replicas > 1 or self.offload != "none":
             peak = shard(
-                *(peak, self.summary, micro_batch, self.gpu_count, self.strategy),
+                *(peak, self.summary, micro_batch, replicas, self.strategy),
                 accumulating=self.accumulating,
                 offload=self.offload,
             )
+        if self.split.tensor > 1:
+            peak = replace(peak, allocated_p95=int(peak.allocated_p95 * P95_SPLIT))
         return _Need(peak.plus("cublas_workspace", self.terms.cublas_workspace.p50_bytes), self.terms)
 
 
@@ -232,6 +242,7 @@ def _job(
     strategy: str,
     accumulation: int,
     offload: Offload,
+    split: Split,
 ) -> _Job:
     if gpu_count < 1 or accumulation < 1:
         raise ValueError(f"gpu_count and accumulation must be at least 1, not {gpu_count}, {accumulation}")
@@ -243,7 +254,9 @@ def _job(
             f"{summary.workload}: the summary {summary.variant.key} is of policy "
             f'{summary.variant.precision_policy}, but precision "{precision}" runs under {policy}'
         )
-    return _Job(summary, terms, gpu_count, strategy, accumulation > 1, offload)
+    split.checked(gpu_count, summary.workload)
+    rank = rank_summary(summary, split)
+    return _Job(rank, terms, gpu_count, strategy, accumulation > 1, offload, split)
 
 
 def _assumptions(job: _Job, need: _Need) -> tuple[str, ...]:

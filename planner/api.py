@@ -11,6 +11,7 @@ from .request import OptimizeRequest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from decimal import Decimal
     from pathlib import Path
 
     from .decisions import DecisionReport
@@ -109,6 +110,7 @@ def estimate_memory(
     optimizer: str | None = None,
     adapter: str | None = None,
     offload: str = "none",
+    tensor_parallel: int = 1,
 ) -> MemoryAnswer:
     """Whether one training step fits on `gpu`, and what fills it. batch_size: of one GPU, the micro-batch.
 
@@ -116,6 +118,7 @@ def estimate_memory(
     optimizer: a name of models.tracing.optimizers.OPTIMIZERS; default that of the workload's reference run.
     adapter: "lora", "qlora" (a 4-bit base, double quantisation) or a whole spec; default trains all weights.
     offload: "optimizer" or "parameters" to the host's memory; "none".
+    tensor_parallel: GPUs that hold one replica between them, for language models.
     Raises the errors of models and UsageError.
     """
     from .asking import memory_of
@@ -130,6 +133,7 @@ def estimate_memory(
         "optimizer": optimizer,
         "adapter": adapter,
         "offload": offload,
+        "tensor_parallel": tensor_parallel,
     }
     return memory_of(find_workload(model), gpu, seq_len, asked)
 
@@ -146,11 +150,24 @@ def estimate_throughput(
     activation_checkpointing: bool = False,
     strategy: str = "ddp",
     link: str | None = None,
+    nodes: int = 1,
+    network: str | None = None,
+    tensor_parallel: int = 1,
+    pipeline_parallel: int = 1,
+    adapter: str | None = None,
+    torch_compile: bool = False,
+    sample_cpu_seconds: float | Decimal | None = None,
+    cores_per_gpu: int | None = None,
+    sample_bytes: float | Decimal | None = None,
+    storage_bytes_per_second: float | Decimal | None = None,
 ) -> ThroughputAnswer:
-    """How fast `model` trains on `gpus` cards in one machine. batch_size: of one GPU, the micro-batch.
+    """How fast `model` trains on `gpus` cards, in all. batch_size: of one replica, the micro-batch.
 
     gpu: a GPU, an instance or a rig; the last two bring their own link and count.
-    link: a link class; None: the usual one of that card.
+    link: a link class; None: the usual one of that card. nodes: machines; network: what joins them.
+    tensor_parallel, pipeline_parallel: GPUs that hold one replica of a language model between them.
+    adapter: "lora", "qlora" or a spec such as lora-r16-q_proj+v_proj-fp32-nf4-dq; None trains all weights.
+    sample_cpu_seconds, cores_per_gpu, sample_bytes, storage_bytes_per_second: as in OptimizeRequest.
     Raises the errors of models and UsageError.
     """
     from .asking import throughput_of
@@ -162,8 +179,19 @@ def estimate_throughput(
         "accumulation": accumulation,
         "activation_checkpointing": activation_checkpointing,
         "strategy": strategy,
+        "link": link,
+        "nodes": nodes,
+        "network": network,
+        "tensor_parallel": tensor_parallel,
+        "pipeline_parallel": pipeline_parallel,
+        "adapter": adapter,
+        "torch_compile": torch_compile,
+        "sample_cpu_seconds": sample_cpu_seconds,
+        "cores_per_gpu": cores_per_gpu,
+        "sample_bytes": sample_bytes,
+        "storage_bytes_per_second": storage_bytes_per_second,
     }
-    return throughput_of(find_workload(model), gpu, seq_len, link, asked)
+    return throughput_of(find_workload(model), gpu, seq_len, asked)
 
 
 def list_prices(
@@ -320,7 +348,7 @@ def machines_for(request: OptimizeRequest, market: Market, owned: AtHand) -> Seq
     check_names("provider", request.provider, sorted({*market.providers, "own"}))
     check_names("region", request.region, sorted(market.regions))
     rented = [
-        Machine(i.id, i.provider, catalogue.gpu(i.gpu), i.gpu_count, i.link, i.network)
+        Machine(i.id, i.provider, catalogue.gpu(i.gpu), i.gpu_count, i.link, i.network, vcpus=i.vcpus)
         for i in catalogue.instances()
     ]
     rigs = [machine_of_rig(rig) for rig in catalogue.rigs() if rig.id not in owned.counts]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from .answer import Assumption
@@ -10,6 +11,7 @@ from .assemble import room_of, speed_of
 from .errors import UsageError
 from .estimates import MemoryAnswer, ThroughputAnswer
 from .estimator import Setting, TracedEstimator
+from .feeding import Feeding
 from .models.errors import ModelsError, UnknownName
 from .models.hardware import catalogue
 from .own_rigs import usual_link
@@ -18,6 +20,7 @@ from .work import sample_size, size_unit, usual_precisions
 if TYPE_CHECKING:
     from .models import levers as memory_levers
     from .models.hardware.catalogue import Gpu
+    from .models.input_pipeline import InputPipeline
     from .models.tracing.summary import StepSummary
     from .models.workloads.zoo import Workload
 
@@ -59,6 +62,7 @@ def memory_of(workload: Workload, gpu: str, seq_len: int | None, asked: Mapping[
         optimizer=setting.optimizer,
         adapter=setting.adapter,
         offload=setting.offload,
+        tensor_parallel=setting.tensor_parallel,
         host_bytes=found.host_bytes,
         room=room_of(found),
         max_micro_batch=vram.max_micro_batch(summary, card, **shape),
@@ -72,7 +76,7 @@ def _memory_setting(
 ) -> memory_levers.Setting:
     """How the step is run, defaults filled in. Raises UsageError, and ModelsError for names nobody knows."""
     from .models import levers
-    from .models.workloads.adapters import adapter_of
+    from .models.workloads.blocks import blocks_of
 
     base = _setting(workload, card, asked, "none")
     _check_checkpointing(workload, base.activation_checkpointing)
@@ -85,8 +89,10 @@ def _memory_setting(
         gpu_count=base.gpu_count,
         strategy=base.strategy,
         size=size,
-        adapter=adapter_of(workload, asked["adapter"] or ""),
+        adapter=adapter_of(workload, asked["adapter"]),
         offload=asked["offload"],
+        tensor_parallel=int(asked["tensor_parallel"]),
+        blocks=blocks_of(workload, size),
     )
 
 
@@ -97,36 +103,92 @@ def _summary(workload: Workload, setting: memory_levers.Setting, card: Gpu) -> S
 
 
 def throughput_of(
-    workload: Workload, hardware: str, seq_len: int | None, link: str | None, asked: Mapping[str, Any]
+    workload: Workload, hardware: str, seq_len: int | None, asked: Mapping[str, Any]
 ) -> ThroughputAnswer:
     """See api.estimate_throughput. asked: its other arguments."""
     machine = _machine(hardware)
     card = machine if isinstance(machine, catalogue.Gpu) else catalogue.gpu(machine.gpu)
-    gpus = int(asked["gpus"])
-    power_limit = None
-    if not isinstance(machine, catalogue.Gpu):
-        gpus = machine.gpu_count if gpus == 1 else gpus
-        if gpus > machine.gpu_count:
-            raise UsageError(f"gpus = {gpus}: {machine.id} has {machine.gpu_count}", "gpus")
-        link = link or machine.link
-        power_limit = machine.power_limit_watts if isinstance(machine, catalogue.Rig) else None
-    joined = "none" if gpus == 1 else (link or usual_link(card))
+    place, told_of_place = _place(machine, card, asked)
     size = sample_size(workload, seq_len)
-    setting = _setting(workload, card, {**asked, "gpus": gpus}, joined)
-    step = _estimator(workload, size, setting).step(card, setting, power_limit)
-    told = _said(asked, setting, workload)
-    if gpus > 1 and link is None:
-        told = (*told, Assumption("link", f"link {joined}: usual for this card", "hardware catalogue"))
+    setting = replace(
+        _setting(workload, card, {**asked, "gpus": place.gpus}, place.link),
+        node_count=place.nodes,
+        network=place.network,
+        adapter=adapter_of(workload, asked["adapter"]),
+        compiled=bool(asked["torch_compile"]),
+        input_pipeline=_fed(machine, place, asked),
+    )
+    step = _estimator(workload, size, setting).step(card, setting, place.power_limit_watts)
+    told = (*_said(asked, setting, workload), *told_of_place)
     return ThroughputAnswer(
         workload=workload.id,
         hardware=machine.id,
         gpu=card.id,
-        gpus=gpus,
+        gpus=place.gpus,
         size=size,
         size_unit=size_unit(workload),
         speed=speed_of(step, setting, steps=0),
         assumptions=(*told, *_as_assumptions(step.assumptions)),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a step runs: GPUs in all, machines, what joins them."""
+
+    gpus: int
+    nodes: int
+    link: str
+    network: str
+    power_limit_watts: float | None
+
+
+def _place(
+    machine: catalogue.Hardware, card: Gpu, asked: Mapping[str, Any]
+) -> tuple[_Place, tuple[Assumption, ...]]:
+    """The GPUs asked for, or all of the machines; and what of their links was taken from the catalogue."""
+    nodes, gpus = int(asked["nodes"]), int(asked["gpus"])
+    power_limit, link, network = None, asked["link"], asked["network"]
+    if not isinstance(machine, catalogue.Gpu):
+        most = machine.gpu_count * nodes
+        gpus = most if gpus == 1 else gpus
+        if gpus > most:
+            raise UsageError(f"gpus = {gpus}: {nodes} x {machine.id} has {most}", "gpus")
+        link, network = link or machine.link, network or machine.network
+        power_limit = machine.power_limit_watts if isinstance(machine, catalogue.Rig) else None
+    if gpus % nodes:
+        raise UsageError(f"nodes = {nodes}: {gpus} GPUs do not divide over them", "nodes")
+    if nodes > 1 and network is None:
+        raise UsageError("network is needed with several nodes: a network class such as efa", "network")
+    joined = "none" if gpus == nodes else (link or usual_link(card))
+    told: tuple[Assumption, ...] = ()
+    if gpus > nodes and link is None:
+        told = (Assumption("link", f"link {joined}: usual for this card", "hardware catalogue"),)
+    return _Place(gpus, nodes, joined, network if nodes > 1 else "none", power_limit), told
+
+
+def _fed(machine: catalogue.Hardware, place: _Place, asked: Mapping[str, Any]) -> InputPipeline | None:
+    feeding = Feeding.of(asked)
+    if feeding is None:
+        return None
+    vcpus = machine.vcpus if isinstance(machine, catalogue.Instance) else None
+    try:
+        return feeding.pipeline(machine.id, place.gpus // place.nodes, vcpus)
+    except ModelsError as error:
+        raise UsageError(str(error), "cores_per_gpu") from error
+
+
+def adapter_of(workload: Workload, name: str | None) -> str:
+    """The adapter a user names: "lora" or "qlora" on the model's usual layers, or a whole spec; "" for none.
+
+    Raises UsageError for a name that is neither, or a model without usual layers.
+    """
+    from .models.workloads import adapters
+
+    try:
+        return adapters.adapter_of(workload, name or "")
+    except ModelsError as error:
+        raise UsageError(f"adapter = {name}: {error}; or say lora or qlora", "adapter") from error
 
 
 def _machine(name: str) -> catalogue.Hardware:
@@ -144,12 +206,14 @@ def _card(name: str) -> Gpu:
 
 def _setting(workload: Workload, card: Gpu, asked: Mapping[str, Any], link: str) -> Setting:
     gpus = int(asked["gpus"])
+    tensor, pipeline = (int(asked.get(key, 1)) for key in ("tensor_parallel", "pipeline_parallel"))
     precision = asked["precision"] or _usual(workload, card)
     batch = asked["batch_size"]
     if batch is None:
         if workload.reference is None:
             raise UsageError(f"batch_size is needed: {workload.id} has no reference run", "batch_size")
-        batch = max(1, workload.reference.global_batch_size // (gpus * int(asked["accumulation"])))
+        replicas = max(1, gpus // (tensor * pipeline))
+        batch = max(1, workload.reference.global_batch_size // (replicas * int(asked["accumulation"])))
     return Setting(
         precision=precision,
         micro_batch=int(batch),
@@ -160,6 +224,8 @@ def _setting(workload: Workload, card: Gpu, asked: Mapping[str, Any], link: str)
         network="none",
         strategy=str(asked["strategy"]),
         activation_checkpointing=bool(asked["activation_checkpointing"]),
+        tensor_parallel=tensor,
+        pipeline_parallel=pipeline,
     )
 
 
@@ -245,6 +311,8 @@ def _seconds_per_sample(
             gpu_count=setting.gpu_count,
             link="none" if setting.gpu_count == 1 else usual_link(card),
             strategy=setting.strategy,
+            tensor_parallel=setting.tensor_parallel,
+            blocks=setting.blocks,
         )
     except ModelsError:
         return None

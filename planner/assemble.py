@@ -137,7 +137,7 @@ def speed_of(
         step_seconds_high=step.high_seconds,
         steps=steps,
         precision=setting.precision,
-        global_batch_size=setting.micro_batch * setting.accumulation * setting.gpu_count,
+        global_batch_size=setting.micro_batch * setting.accumulation * setting.replicas,
         micro_batch_size=setting.micro_batch,
         accumulation=setting.accumulation,
         activation_checkpointing=setting.activation_checkpointing,

@@ -32,6 +32,7 @@ class MemoryAnswer:
     optimizer: str
     adapter: str
     offload: str
+    tensor_parallel: int
     host_bytes: int
     room: Room
     max_micro_batch: int
@@ -55,6 +56,7 @@ class MemoryAnswer:
             "optimizer": self.optimizer,
             "adapter": self.adapter or None,
             "offload": self.offload,
+            "tensor_parallel": self.tensor_parallel,
             "host_bytes": self.host_bytes,
             **self.room.to_json(),
             "max_micro_batch": self.max_micro_batch,

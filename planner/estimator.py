@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from .models.hardware.catalogue import Gpu
+    from .models.input_pipeline import InputPipeline
     from .models.throughput import StepEstimate
     from .models.tracing.step_trace import TraceVariant
     from .models.tracing.summary import StepSummary
@@ -18,10 +19,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """How one optimizer step is run. micro_batch: samples per GPU and micro-step.
+    """How one optimizer step is run. micro_batch: samples per replica and micro-step.
 
-    gpu_count: in all, and gpu_count × micro_batch × accumulation = global batch.
+    gpu_count: in all, and replicas × micro_batch × accumulation = global batch.
     node_count: machines they stand in.
+    adapter: what is trained instead of all weights, as AdapterSpec.key writes it; "": all.
+    tensor_parallel, pipeline_parallel: GPUs that hold one replica between them.
     """
 
     precision: str
@@ -33,6 +36,16 @@ class Setting:
     network: str
     strategy: str
     activation_checkpointing: bool
+    adapter: str = ""
+    compiled: bool = False
+    tensor_parallel: int = 1
+    pipeline_parallel: int = 1
+    input_pipeline: InputPipeline | None = None
+
+    @property
+    def replicas(self) -> int:
+        """Copies of the model that train on different samples."""
+        return self.gpu_count // (self.tensor_parallel * self.pipeline_parallel)
 
 
 class Estimator(Protocol):
@@ -64,12 +77,12 @@ class TracedEstimator:
         self._summary = cache(self._read)
         self._work = cache(self._flops_of)
 
-    def _read(self, policy: str, attention: str, checkpointing: bool) -> StepSummary:
+    def _read(self, policy: str, attention: str, checkpointing: bool, adapter: str = "") -> StepSummary:
         from .models.workloads.zoo import summary
 
-        return summary(self._workload, self._variant(policy, attention, checkpointing))
+        return summary(self._workload, self._variant(policy, attention, checkpointing, adapter))
 
-    def _variant(self, policy: str, attention: str, checkpointing: bool) -> TraceVariant:
+    def _variant(self, policy: str, attention: str, checkpointing: bool, adapter: str = "") -> TraceVariant:
         from .models.tracing.step_trace import TraceVariant
 
         return TraceVariant(
@@ -78,6 +91,7 @@ class TracedEstimator:
             activation_checkpointing=checkpointing,
             optimizer=self._optimizer,
             size=self._size,
+            adapter=adapter,
         )
 
     def prepare(self, cards: Iterable[Gpu], precisions: Iterable[str]) -> None:
@@ -94,20 +108,20 @@ class TracedEstimator:
         flags = (False, True) if self.can_checkpoint else (False,)
         prepare(self._workload, [self._variant(*choice, flag) for choice in asked for flag in flags])
 
-    def summary(self, gpu: Gpu, precision: str, checkpointing: bool) -> StepSummary:
+    def summary(self, gpu: Gpu, precision: str, checkpointing: bool, adapter: str = "") -> StepSummary:
         """The step as this card would run it. Raises UnknownName, TraceUnavailable."""
         from .models.precision import policy_of
 
-        return self._summary(policy_of(precision), gpu.attention_kernel(precision), checkpointing)
+        return self._summary(policy_of(precision), gpu.attention_kernel(precision), checkpointing, adapter)
 
     def flops(self, gpu: Gpu, setting: Setting) -> tuple[tuple[str, float], ...]:
         from .models.precision import policy_of
 
         kernel = gpu.attention_kernel(setting.precision)
         work = self._work(policy_of(setting.precision), kernel, setting.activation_checkpointing)
-        steps = setting.accumulation * setting.gpu_count
+        steps = setting.accumulation * setting.replicas
         found = [
-            (op_class, steps * (fixed + per_sample * setting.micro_batch) + setting.gpu_count * update)
+            (op_class, steps * (fixed + per_sample * setting.micro_batch) + setting.replicas * update)
             for op_class, fixed, per_sample, update in work
         ]
         return tuple(sorted(found, key=lambda part: (-part[1], part[0])))
@@ -143,9 +157,11 @@ class TracedEstimator:
 
     def step(self, gpu: Gpu, setting: Setting, power_limit_watts: float | None) -> StepEstimate:
         from .models.throughput import estimate_step
+        from .models.workloads.blocks import blocks_of
 
+        split = setting.tensor_parallel * setting.pipeline_parallel > 1
         return estimate_step(
-            self.summary(gpu, setting.precision, setting.activation_checkpointing),
+            self.summary(gpu, setting.precision, setting.activation_checkpointing, setting.adapter),
             gpu,
             precision=setting.precision,
             micro_batch=setting.micro_batch,
@@ -156,4 +172,9 @@ class TracedEstimator:
             strategy=setting.strategy,
             accumulation=setting.accumulation,
             power_limit_watts=power_limit_watts,
+            compiled=setting.compiled,
+            input_pipeline=setting.input_pipeline,
+            tensor_parallel=setting.tensor_parallel,
+            pipeline_parallel=setting.pipeline_parallel,
+            blocks=blocks_of(self._workload, self._size) if split else None,
         )

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 
 from .answer import Excluded
 from .estimator import Estimator, Setting
+from .feeding import Feeding
 from .models.errors import BadConfig, BadData, ModelsError, TraceUnavailable
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ GIB = 2**30
 class Machine:
     """One thing that can be rented or owned. provider: "own" for rigs.
 
-    rig: the bill of materials, None for cloud instances. own_file: the user's rig file it was read from.
+    rig: the bill of materials, None for cloud instances. vcpus: of the machine; None where nobody says.
     """
 
     id: str
@@ -48,6 +49,7 @@ class Machine:
     network: str
     rig: Rig | None = None
     power_limit_watts: float | None = None
+    vcpus: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,11 +121,15 @@ class OptionFinder:
         global_batch: int,
         *,
         by_slow_end: bool = False,
+        feeding: Feeding | None = None,
+        compiled: bool = False,
     ) -> None:
         self._estimator = estimator
         self._precisions = precisions
         self._global_batch = global_batch
         self._by_slow_end = by_slow_end
+        self._feeding = feeding
+        self._compiled = compiled
         self._memory: dict[tuple[object, ...], MemoryEstimate] = {}
         self._steps: dict[tuple[object, ...], StepEstimate] = {}
         # (need over capacity, what and why) of what came nearest to fitting.
@@ -186,6 +192,9 @@ class OptionFinder:
         misfits: list[_Misfit],
     ) -> Setting | None:
         """The setting with the largest micro-batch that fits; None where not even one sample does."""
+        fed = None
+        if self._feeding is not None:
+            fed = self._feeding.pipeline(machine.id, machine.gpu_count, machine.vcpus)
         for micro_batch in divisors(share):
             setting = Setting(
                 precision=precision,
@@ -197,6 +206,8 @@ class OptionFinder:
                 network=machine.network if count > 1 else "none",
                 strategy=strategy,
                 activation_checkpointing=checkpointing,
+                compiled=self._compiled,
+                input_pipeline=fed,
             )
             room = self._room(machine.gpu, setting)
             if room.fits == "yes":
@@ -253,6 +264,9 @@ def _does_not_fit(misfit: _Misfit) -> str:
 
 
 def _code(error: ModelsError) -> str:
+    from .models.input_pipeline import CoresUnknown
     from .models.precision import PrecisionUnsupported
 
+    if isinstance(error, CoresUnknown):
+        return "input_pipeline"
     return "precision" if isinstance(error, PrecisionUnsupported) else "unknown_figure"

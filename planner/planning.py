@@ -15,6 +15,7 @@ from .assemble import options_of
 from .assumptions import Assumptions
 from .errors import UsageError
 from .estimator import Estimator
+from .feeding import Feeding
 from .limits import Limits, why_empty
 from .market import Market
 from .models.errors import nearest_names
@@ -60,6 +61,8 @@ def make_plan(planning: Planning) -> Plan:
         planning.precisions,
         job.global_batch_size,
         by_slow_end=request.confidence is not None,
+        feeding=Feeding.of(vars(request)),
+        compiled=request.torch_compile,
     )
     excluded: list[Excluded] = []
     rows: list[Row] = []

@@ -218,6 +218,11 @@ CONVERT: dict[str, Convert] = {
     "seq_len": _whole(1, 10_000_000),
     "input_shape": _name,
     "vocab_size": _whole(1, 10_000_000),
+    "sample_cpu_seconds": _between("0", "3600", " seconds"),
+    "cores_per_gpu": _whole(1, 1024),
+    "sample_bytes": _between("0", "1000000000000", " bytes"),
+    "storage_bytes_per_second": _between("1", "1000000000000000", " bytes a second"),
+    "torch_compile": _flag,
     "gpu": _texts,
     "provider": _texts,
     "region": _texts,
@@ -252,6 +257,10 @@ class OptimizeRequest:
     seq_len: tokens of a sample (or image side); None: the reference run's. [tokens or pixels]
     input_shape, vocab_size: of a factory's model: one sample without its batch, such as "3x224x224"; with a
         vocabulary, token ids such as "512".
+    sample_cpu_seconds: what reading, decoding or tokenising a sample costs one CPU core [s]; cores_per_gpu:
+        that load samples for each GPU, None: the machine's own.
+    sample_bytes: read from storage for a sample [B]; storage_bytes_per_second: of one machine. [B/s]
+    torch_compile: steps run through torch.compile.
     gpu, provider, region, precision: keep only these; empty: all.
     own: rigs at hand: catalogue ids, or rig files (`cost_per_hour` or `cost_per_month`).
     budget: most the run may cost. [currency]
@@ -279,6 +288,11 @@ class OptimizeRequest:
     seq_len: int | None = None
     input_shape: str | None = None
     vocab_size: int | None = None
+    sample_cpu_seconds: Decimal | None = None
+    cores_per_gpu: int | None = None
+    sample_bytes: Decimal | None = None
+    storage_bytes_per_second: Decimal | None = None
+    torch_compile: bool = False
     gpu: tuple[str, ...] = ()
     provider: tuple[str, ...] = ()
     region: tuple[str, ...] = ()

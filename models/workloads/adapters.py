@@ -42,7 +42,8 @@ def adapter_of(workload: Workload, asked: str) -> str:
     """
     if not asked:
         return ""
-    if asked not in SHORT_NAMES:
+    short = asked.casefold()
+    if short not in SHORT_NAMES:
         return adapter_spec.parse(asked).key
     builder = workload.builder
     targets = _TARGETS.get(builder.config_class or builder.task_class)
@@ -51,4 +52,4 @@ def adapter_of(workload: Workload, asked: str) -> str:
             f"{workload.id} has no usual targets for {asked}; name its linear layers: "
             "lora-r16-NAME+NAME-fp32, with -nf4-dq behind it for a 4-bit base"
         )
-    return adapter_spec.AdapterSpec(_RANK, targets, "fp32", SHORT_NAMES[asked]).key
+    return adapter_spec.AdapterSpec(_RANK, targets, "fp32", SHORT_NAMES[short]).key

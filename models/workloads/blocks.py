@@ -14,6 +14,7 @@ _WIDTHS = ("hidden_size", "n_embd", "d_model", "dim")
 _HEADS = ("num_attention_heads", "n_heads", "n_head", "num_heads")
 # One stack of like layers over tokens. Encoder-decoders have two stacks, mixtures of experts exchange tokens.
 _RECIPES = frozenset({"causal-lm", "masked-lm", "question-answering", "sequence-classification", "module"})
+_FEW_OUTPUTS = frozenset({"question-answering", "sequence-classification"})
 _EXPERTS = ("num_local_experts", "num_experts")
 
 
@@ -27,7 +28,8 @@ def blocks_of(workload: Workload, size: int | None) -> Blocks | None:
         return None
     if layers is None or width is None or tokens is None or any(name in config for name in _EXPERTS):
         return None
-    return Blocks(layers, width, tokens, _first(config, _HEADS), vocabulary)
+    predicts_tokens = workload.builder.recipe not in _FEW_OUTPUTS
+    return Blocks(layers, width, tokens, _first(config, _HEADS), vocabulary, predicts_tokens)
 
 
 def _first(config: Mapping[str, Any], names: tuple[str, ...]) -> int | None:

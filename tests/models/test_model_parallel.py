@@ -82,7 +82,7 @@ def test_the_breakdown_of_a_split_step_adds_up_and_names_what_it_waits_for() -> 
 def test_tensor_parallel_over_a_network_is_slower_than_within_a_machine() -> None:
     within = step(8, 1)
     across = step(8, 1, node_count=2, network="efa")
-    assert across.communication_seconds > 3 * within.communication_seconds
+    assert across.communication_seconds > 2 * within.communication_seconds
 
 
 def test_replicas_of_a_split_model_exchange_their_share_of_the_gradients() -> None:

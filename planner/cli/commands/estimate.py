@@ -26,7 +26,18 @@ Strategy = Annotated[str, typer.Option(help="How GPUs share the work: ddp and so
 Optimizer = Annotated[str | None, typer.Option(help="adamw-fused, adamw-8bit, adamw-paged-8bit and so on.")]
 Adapter = Annotated[str | None, typer.Option(help="lora, qlora, or lora-r16-q_proj+v_proj-fp32-nf4-dq.")]
 Offload = Annotated[str, typer.Option(help="To the host's memory: none, optimizer or parameters.")]
+TensorParallel = Annotated[str, typer.Option(metavar="N", help="GPUs that hold one replica between them.")]
 Link = Annotated[str | None, typer.Option(help="What joins the GPUs; else what that card usually has.")]
+
+
+def _more(panel: str) -> Any:
+    def option(help: str, metavar: str | None = None) -> Any:
+        return typer.Option(help=help, metavar=metavar, rich_help_panel=panel)
+
+    return option
+
+
+_split, _fed = _more("Several machines, large models"), _more("What feeds it")
 
 
 @app.callback()
@@ -49,6 +60,7 @@ def memory(
     optimizer: Optimizer = None,
     adapter: Adapter = None,
     offload: Offload = "none",
+    tensor_parallel: TensorParallel = "1",
 ) -> Answer:
     """Whether one training step fits on a GPU, what fills it and what would make room.
 
@@ -70,6 +82,7 @@ def memory(
         optimizer=optimizer,
         adapter=adapter,
         offload=offload,
+        tensor_parallel=_whole("tensor_parallel", tensor_parallel) or 1,
     )
     return _answer(found.to_json(), memory_page)
 
@@ -87,10 +100,26 @@ def throughput(
     checkpointing: Checkpointing = False,
     strategy: Strategy = "ddp",
     link: Link = None,
+    adapter: Annotated[
+        str | None, typer.Option(metavar="lora|qlora|SPEC", help="Train adapters instead of all weights.")
+    ] = None,
+    torch_compile: Annotated[
+        bool, typer.Option("--torch-compile", help="Steps run through torch.compile.")
+    ] = False,
+    nodes: Annotated[str, _split("Machines the GPUs stand in.", "N")] = "1",
+    network: Annotated[str | None, _split("What joins the machines: efa and so on.")] = None,
+    tensor_parallel: Annotated[str, _split("GPUs that share each layer.", "N")] = "1",
+    pipeline_parallel: Annotated[str, _split("Stages the layers are cut into.", "N")] = "1",
+    sample_cpu_seconds: Annotated[str | None, _fed("What a sample costs one CPU core.", "S")] = None,
+    cores_per_gpu: Annotated[str | None, _fed("That load for each GPU; else the machine's.", "N")] = None,
+    sample_bytes: Annotated[str | None, _fed("Read from storage for a sample.", "BYTES")] = None,
+    storage_bytes_per_second: Annotated[str | None, _fed("Of one machine.", "N")] = None,
 ) -> Answer:
     """Samples per second with an 80 % band, and where the time of a step goes.
 
-    Example: planner estimate throughput --model resnet50 --gpu a100-sxm4-40gb --gpus 8
+    Examples:
+      planner estimate throughput --model resnet50 --gpu a100-sxm4-40gb --gpus 8
+      planner estimate throughput --model llama-2-7b --gpu rtx-4090-24gb --adapter qlora --batch-size 4
     """
     from planner import api
     from planner.reports.estimate_pages import throughput_page
@@ -106,6 +135,16 @@ def throughput(
         activation_checkpointing=checkpointing,
         strategy=strategy,
         link=link,
+        nodes=_whole("nodes", nodes) or 1,
+        network=network,
+        tensor_parallel=_whole("tensor_parallel", tensor_parallel) or 1,
+        pipeline_parallel=_whole("pipeline_parallel", pipeline_parallel) or 1,
+        adapter=adapter,
+        torch_compile=torch_compile,
+        sample_cpu_seconds=_amount("sample_cpu_seconds", sample_cpu_seconds),
+        cores_per_gpu=_whole("cores_per_gpu", cores_per_gpu),
+        sample_bytes=_amount("sample_bytes", sample_bytes),
+        storage_bytes_per_second=_amount("storage_bytes_per_second", storage_bytes_per_second),
     )
     return _answer(found.to_json(), throughput_page)
 
@@ -133,3 +172,16 @@ def _whole(key: str, value: str | None) -> int | None:
         flag = f"--{key.replace('_', '-')}"
         raise UsageError(f"{flag} {value}: must be a whole number between 1 and 10,000,000", key)
     return int(value)
+
+
+def _amount(key: str, value: str | None) -> Any:
+    """A number as typed, read as a plan's request reads it. Raises UsageError naming the flag."""
+    if value is None:
+        return None
+    from planner.errors import UsageError
+    from planner.request import CONVERT
+
+    try:
+        return CONVERT[key](value)
+    except ValueError as error:
+        raise UsageError(f"--{key.replace('_', '-')} {value}: {error}", key) from error

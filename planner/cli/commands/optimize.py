@@ -37,6 +37,7 @@ def _panel(title: str) -> Any:
 
 
 _run, _where, _limit = _panel("The run"), _panel("What may run it"), _panel("Limits")
+_fed = _panel("What feeds it")
 _owning, _prices, _shown = _panel("Owning"), _panel("Prices"), _panel("What is shown")
 
 
@@ -56,6 +57,13 @@ def optimize(
     seq_len: Annotated[Text, _run("Tokens a sample, or image side.", "N")] = None,
     input_shape: Annotated[Text, _run("Of a factory's model: 3x224x224.", "SHAPE")] = None,
     vocab_size: Annotated[Text, _run("Of a factory's model that takes token ids.", "N")] = None,
+    torch_compile: Annotated[
+        bool | None, _run("Steps run through torch.compile.", None, "--torch-compile")
+    ] = None,
+    sample_cpu_seconds: Annotated[Text, _fed("What a sample costs one CPU core.", "S")] = None,
+    cores_per_gpu: Annotated[Text, _fed("That load for each GPU; else the machine's.", "N")] = None,
+    sample_bytes: Annotated[Text, _fed("Read from storage for a sample.", "BYTES")] = None,
+    storage_bytes_per_second: Annotated[Text, _fed("Of one machine.", "N")] = None,
     gpu: Annotated[Texts, _where("Only these cards. Repeat or use commas.", "NAME")] = None,
     provider: Annotated[Texts, _where("Only these sellers.", "NAME")] = None,
     region: Annotated[Texts, _where("Only these regions.", "CODE")] = None,

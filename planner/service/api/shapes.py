@@ -41,7 +41,7 @@ _TEXTS = str | list[str] | None
 _NUMBER = float | str | None
 _KINDS: dict[str, Any] = {
     **dict.fromkeys(("gpu", "provider", "region", "own", "precision"), _TEXTS),
-    **dict.fromkeys(("spot",), bool | None),
+    **dict.fromkeys(("spot", "torch_compile"), bool | None),
     **dict.fromkeys(("fx", "assume"), dict[str, float | str] | list[str] | None),
     **dict.fromkeys(("as_of", "currency", "input_shape"), str | None),
 }

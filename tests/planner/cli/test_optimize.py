@@ -48,12 +48,13 @@ def test_every_key_of_a_request_is_a_flag(planner: Planner, asked: list[Any]) ->
         "precision": "bf16-amp", "budget": "22", "deadline": "6h", "confidence": "90", "horizon": "2y",
         "utilization": "0.7", "electricity_price": "0.31", "pue": "1.2", "max_gpus": "4", "currency": "EUR",
         "fx": "USD=0.86", "as_of": "2026-06-30", "seed": "7", "max_price_age": "90d", "assume": "x=1",
-        "input_shape": "784", "vocab_size": "100",
+        "input_shape": "784", "vocab_size": "100", "sample_cpu_seconds": "0.01", "cores_per_gpu": "8",
+        "sample_bytes": "150e3", "storage_bytes_per_second": "1e9",
     }  # fmt: skip
-    assert {*given, "tokens", "spot"} == {field.name for field in fields(OptimizeRequest)}
+    assert {*given, "tokens", "spot", "torch_compile"} == {field.name for field in fields(OptimizeRequest)}
     flags = [part for key, value in given.items() for part in (f"--{key.replace('_', '-')}", value)]
-    assert planner("optimize", *flags, "--no-spot").code == 0
-    assert asked == [OptimizeRequest.of(**given, spot=False)]
+    assert planner("optimize", *flags, "--no-spot", "--torch-compile").code == 0
+    assert asked == [OptimizeRequest.of(**given, spot=False, torch_compile=True)]
 
 
 def test_lists_may_be_repeated_or_separated_by_commas(planner: Planner, asked: list[Any]) -> None:
