@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from ..microbenchmarks.optimizer_step import mix_terms
 from ..tracing.step_trace import OpRow, StepTrace
+from .anchors import group_of
 from .device_curves import PRODUCT_OPS, Curves
 from .device_profile import DeviceProfile
 
@@ -69,6 +70,7 @@ def price_step(
 
     optimizer: a kind the profile measured ("adamw-loop"); None: the trace's own; "none": no update.
     replayed: rows whose one launch was timed here -> seconds.
+    What real steps taught (anchors.py) is in the price, but not in that of replayed ops.
     dropout: the probability of the step's dropouts, which a trace does not hold; a CPU's masks cost by it.
     """
     curves = Curves(profile.fits)
@@ -100,6 +102,9 @@ def price_step(
             notes.append(f'the profile has no optimizer "{kind}": its update is not counted')
         else:
             seconds["optimizer", "optimizer"] += update
+    learned: Mapping[str, float] = profile.fits.get("multipliers", {}).get("values", {})
+    for (name, phase), value in seconds.items():
+        seconds[name, phase] = value * (1.0 if replayed else learned.get(group_of(name), 1.0))
     total = sum(seconds.values())
     measured = sum(price.seconds for price in prices if price.how != "class")
     of_ops = sum(price.seconds for price in prices)

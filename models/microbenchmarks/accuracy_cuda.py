@@ -1,7 +1,8 @@
 """`make accuracy-cuda`: calibrate the card at hand, predict steps and their memory, run them; one JSON file.
 
-    python -m planner.models.microbenchmarks.accuracy_cuda -o accuracy_cuda.json [--limit 440]
+    python -m planner.models.microbenchmarks.accuracy_cuda -o accuracy_cuda.json [--limit 440] [--device cpu]
 
+--device cpu rehearses the whole script without a card: small steps, tiny suites, figures that mean nothing.
 Needs torch >= 2.10, transformers, numpy and scipy, nothing from the network, and under 8 minutes: what the
 limit leaves no time for is listed, not run. fp32 is true fp32 and tf32 is TF32 throughout, convolutions too.
 """
@@ -28,6 +29,7 @@ from ..tracing.step_trace import StepTrace
 from ..workloads import zoo
 from . import environment, session
 from .accuracy_cpu import work_of_step
+from .anchoring import anchored
 from .steps import StepCase, dropout_of, measure_step, trace_for_card
 
 PRECISIONS = ("bf16-amp", "tf32", "fp32")
@@ -43,7 +45,15 @@ WORKLOADS = (
     ("lstm-lm", 20, 35, "sgd-momentum-foreach", False),
     ("mlp-mnist", 4096, None, "sgd-momentum-foreach", False),
 )
+# What a rehearsal runs: each kind of row, in a second or two on a slow core.
+REHEARSED = (
+    ("resnet18", 1, 64, "sgd-momentum-foreach", "fp32", False),
+    ("distilgpt2", 1, 32, "adamw-foreach", "bf16-amp", False),
+    ("vit-small", 1, 224, "adamw-foreach", "bf16-amp", True),
+    ("mlp-mnist", 16, None, "sgd-momentum-foreach", "tf32", False),
+)
 REPEATS = 12
+ANCHOR_SECONDS = 25.0
 STEP_SECONDS = 3.0
 BASELINES = ("constant FLOP/s", "roofline", "bandwidth")
 
@@ -52,6 +62,7 @@ BASELINES = ("constant FLOP/s", "roofline", "bandwidth")
 class CudaRow:
     """One step. Seconds; bytes are allocated peaks of torch's allocator, beside what was there before.
 
+    plain_seconds: predicted without what the anchors taught.
     reason: why there is no measurement; None where there is one.
     """
 
@@ -68,6 +79,7 @@ class CudaRow:
     bytes_moved: float | None
     breakdown: list[tuple[str, str, float]]
     reason: str | None = None
+    plain_seconds: float | None = None
 
 
 def step_cases() -> list[StepCase]:
@@ -80,6 +92,14 @@ def step_cases() -> list[StepCase]:
             if checkpointing and precision == PRECISIONS[0]:
                 found.append(StepCase(case.workload, batch, size, optimizer, precision, True))
     return found
+
+
+def rehearsed_cases() -> list[StepCase]:
+    """The steps of --device cpu."""
+    return [
+        StepCase(zoo.workload(name), batch, size, optimizer, precision, checkpointing)
+        for name, batch, size, optimizer, precision, checkpointing in REHEARSED
+    ]
 
 
 def run(
@@ -97,6 +117,9 @@ def run(
     profile = session.calibrate(seconds=seconds, device=device, tiny=tiny)
     _empty(device)
     say(f"calibrated in {profile.protocol['wall_seconds']} s: {len(profile.points)} points")
+    if not tiny:
+        profile = anchored(profile, device, ANCHOR_SECONDS, say)
+        _empty(device)
     rows: list[CudaRow] = []
     traces: dict[tuple[str, str, bool], StepTrace] = {}
     for case in step_cases() if cases is None else cases:
@@ -125,8 +148,9 @@ def _row(
         if key not in traces:
             traces[key] = trace_for_card(case)
         trace = traces[key]
-        price = price_step(
-            trace, case.batch, profile, precision=case.precision, dropout=dropout_of(case.workload)
+        price, plain = (
+            price_step(trace, case.batch, each, precision=case.precision, dropout=dropout_of(case.workload))
+            for each in (profile, profile.with_fits({**profile.fits, "multipliers": {}}))
         )
         peak = replay(trace, case.batch).allocated_peak_bytes
         measured = measure_step(
@@ -150,6 +174,7 @@ def _row(
         flops=flops,
         bytes_moved=moved,
         breakdown=list(price.breakdown),
+        plain_seconds=plain.step_seconds,
     )
 
 
@@ -185,6 +210,7 @@ def summary(rows: Sequence[CudaRow], profile: DeviceProfile) -> dict[str, Any]:
         mine = [r for r in rows if r.reason is None and precision in ("all", r.precision)]
         found[precision] = {
             "step_seconds": errors([(r.predicted_seconds, r.measured_seconds) for r in mine]),
+            "step_seconds_without_anchors": errors([(r.plain_seconds, r.measured_seconds) for r in mine]),
             "peak_bytes": errors([(r.predicted_peak_bytes, r.measured_peak_bytes) for r in mine]),
             "baselines": {name: errors(pairs) for name, pairs in _baselines(mine, profile).items()},
         }
@@ -235,10 +261,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("-o", "--output", type=Path, default=Path("accuracy_cuda.json"))
     parser.add_argument("--seconds", type=float, default=90.0, help="of calibration")
     parser.add_argument("--limit", type=float, default=440.0, help="of the run; no step begins after it")
+    parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda", help="cpu: a rehearsal")
     asked = parser.parse_args(arguments)
     import torch
 
-    if not torch.cuda.is_available():
+    rehearsal = asked.device == "cpu"
+    if not rehearsal and not torch.cuda.is_available():
         print("accuracy_cuda: no CUDA card can be used here; planner doctor says why", file=sys.stderr)
         return 2
 
@@ -250,7 +278,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         partial.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
         partial.replace(asked.output)
 
-    found = run(limit=asked.limit, seconds=asked.seconds, say=say, save=save)
+    found = run(
+        limit=asked.limit,
+        seconds=asked.seconds,
+        say=say,
+        device=asked.device,
+        cases=rehearsed_cases() if rehearsal else None,
+        tiny=rehearsal,
+        save=save,
+    )
+    found["rehearsal"] = rehearsal
     save(found)
     print(json.dumps(found["summary"], indent=1))
     return 0

@@ -96,6 +96,19 @@ def nvidia_smi(*fields: str) -> dict[str, str]:
 
 
 @contextlib.contextmanager
+def one_thread() -> Iterator[None]:
+    """One torch thread inside, as everywhere here: seconds of CPU time are then those of the step."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+@contextlib.contextmanager
 def tf32(allowed: bool) -> Iterator[None]:
     """Let products and convolutions of float32 run in TF32 or not, for the length of the block.
 

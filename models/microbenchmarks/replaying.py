@@ -13,8 +13,11 @@ from ..calibration.device_profile import DeviceProfile
 from ..tracing.step_trace import StepTrace
 from ..workloads import zoo
 from . import environment, registry, session
+from .anchoring import anchored
 from .steps import StepCase, dropout_of, trace_for_card, trace_for_cpu
 
+# Of the time asked for: three to five small steps, each traced and then repeated.
+ANCHOR_SHARE = 1 / 6
 _DEFAULT_OPTIMIZER = {"cpu": "adamw-loop", "cuda": "adamw-foreach"}
 
 
@@ -27,16 +30,20 @@ def calibrate_with(
     size: int | None = None,
     fresh: bool = False,
     tiny: bool = False,
+    anchors: bool = True,
 ) -> DeviceProfile:
     """Calibrate, and with `replay` time that workload's own ops and price its step in both tiers.
 
-    The prices stand in the profile's `anchors`. Raises UnknownName for a workload nobody knows,
+    anchors: run a few real steps in the last sixth of the time, and learn from them. What was run and what
+    was priced stand in the profile's `anchors`. Raises UnknownName for a workload nobody knows,
     TraceUnavailable without torch.
     """
     from ..workloads.building import require_torch
 
     require_torch("calibrating")
     kind = environment.device_kind(device)
+    for_steps = ANCHOR_SHARE * seconds if anchors else 0.0
+    seconds -= for_steps
     partial = partial_file(kind)
     if fresh:
         partial.unlink(missing_ok=True)
@@ -51,6 +58,8 @@ def calibrate_with(
             seconds=seconds, device=kind, partial_file=partial, tiny=tiny, extra=extra
         )
         profile = replace(profile, anchors=prices(step, trace, profile, rows))
+    if anchors and not profile.protocol["interrupted"]:
+        profile = anchored(profile, kind, for_steps)
     with contextlib.suppress(FileNotFoundError):
         partial.unlink()
     return profile

@@ -62,11 +62,26 @@ def calibration_page(profile: Mapping[str, Any], look: Look) -> str:
     page += listing(rows, headings, look)
     for step in profile.get("anchors", ()):
         page += "\n" + sentence(_step_line(step), look)
+    learned = profile["fits"].get("multipliers")
+    if learned is not None:
+        page += "\n" + sentence(_learned_line(learned), look)
     warnings = [*quality["warnings"], *(f"{key}: {why}" for key, why in quality["failed"].items())]
     return page + "".join(sentence(f"note: {warning}", look) for warning in warnings)
 
 
+def _learned_line(learned: Mapping[str, Any]) -> str:
+    """What the anchors taught, or why it is not used."""
+    before = f"{learned['error_before']:.0%} off as priced"
+    if not learned["accepted"]:
+        return f"anchors: {before}; nothing learned from them: {learned['reason']}"
+    values = ", ".join(f"{name} × {value:.2f}" for name, value in learned["values"].items())
+    return f"anchors: {before}, {learned['error_left_out']:.0%} each from the others; {values}"
+
+
 def _step_line(step: Mapping[str, Any]) -> str:
+    if "measured_seconds" in step:
+        ran = f"measured {step['measured_seconds']:.3g} s (spread {step['spread']:.0%} of {step['repeats']})"
+        return f"{step['name']}: priced {step['priced_seconds']:.3g} s, {ran}"
     return (
         f"{step['name']}: {step['step_seconds']:.3g} s a step "
         f"({step['low_seconds']:.3g} to {step['high_seconds']:.3g}, tier {step['tier']}, "

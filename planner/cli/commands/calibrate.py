@@ -37,6 +37,9 @@ def calibrate(
         tuple[str, str] | None,
         typer.Option(metavar="A B", help="Compare two profiles instead of measuring."),
     ] = None,
+    anchors: Annotated[
+        bool, typer.Option("--anchors/--no-anchors", help="Learn from a few real training steps as well.")
+    ] = True,
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Do not resume a calibration that was killed.")
     ] = False,
@@ -63,6 +66,7 @@ def calibrate(
         batch=int(_number("batch", batch, least=1.0)),
         size=None if size is None else int(_number("size", size, least=1.0)),
         fresh=fresh,
+        anchors=anchors,
     )
     document = to_json(profile)
     return Answer(
