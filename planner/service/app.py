@@ -50,7 +50,7 @@ def create_app(settings: ServiceSettings) -> FastAPI:
         tokens=Tokens(state),
         answers=Answers(settings.store_url),
         metrics=Metrics(),
-        workers=_workers(jobs, url, settings.workers),
+        workers=_workers(jobs, url, settings),
         threads=CapacityLimiter(_THREADS),
     )
     _machine_routes(made)
@@ -62,14 +62,14 @@ def create_app(settings: ServiceSettings) -> FastAPI:
     return made
 
 
-def _workers(jobs: Jobs, url: str, count: int) -> Workers:
+def _workers(jobs: Jobs, url: str, settings: ServiceSettings) -> Workers:
     if jobs.state.engine.dialect.name == "postgresql":
         from planner.service.queue_postgres import PostgresWorkers
 
-        return PostgresWorkers(jobs, url, count)
+        return PostgresWorkers(jobs, url, settings.workers, settings.silent_seconds)
     from planner.service.workers import LocalWorkers
 
-    return LocalWorkers(jobs, url, count)
+    return LocalWorkers(jobs, url, settings.workers, settings.silent_seconds)
 
 
 @contextlib.asynccontextmanager

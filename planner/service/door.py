@@ -97,6 +97,7 @@ class Door:
             await send(message)
 
         self.inside += 1
+        self.metrics.inside.set(self.inside)
         try:
             try:
                 await self._let_in(scope)
@@ -149,6 +150,7 @@ class Door:
     def _note(self, scope: Scope, id: str, status: int, seconds: float) -> None:
         # The route's pattern and not the path: paths hold ids, and every id would be a series of its own.
         route = getattr(scope.get("route"), "path", "none")
+        self.metrics.inside.set(self.inside)
         self.metrics.requests.labels(scope["method"], route, status).inc()
         self.metrics.seconds.labels(route).observe(seconds)
         who = scope.get("state", {}).get("identity")

@@ -1,7 +1,8 @@
 """Long work as rows: queued, running, done, failed or cancelled. Who works on them: workers.py.
 
 A worker holds a job by the random text in `claim`. Whoever lost it (its process died or hung, and another
-took the job over) finds another text there and writes nothing more: a job ends once.
+took the job over) finds another text there and writes nothing more: a job ends once. Each change is one
+statement that names the claim, or begins with one, so that two servers cannot both believe they made it.
 """
 
 from __future__ import annotations
@@ -9,16 +10,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from sqlalchemy import text
 
-from planner.pricing.offer import format_time
 from planner.service.state import State, insert_plan, new_id, now
 
-# A worker says it lives every few seconds; one silent for so long is dead.
-SILENT_SECONDS = 30
 MOST_TRIES = 3
 MOST_WAITING = 50
 RUNNING = ("queued", "running")
@@ -126,20 +123,18 @@ class Jobs:
         """End it well, with its plan, in one transaction. False: the job was no longer this worker's."""
         with self.state.writes() as connection:
             row = connection.execute(
-                text("SELECT owner FROM service_jobs WHERE id = :id AND claim = :claim"),
-                {"id": id, "claim": claim},
-            ).first()
-            if row is None:
-                return False
-            plan = None if document is None else insert_plan(connection, document, str(row[0]))
-            connection.execute(
                 text(
-                    "UPDATE service_jobs SET state = 'done', plan_id = :plan, ended_at = :at, progress = 1, "
-                    "message = :message, claim = NULL WHERE id = :id"
+                    "UPDATE service_jobs SET state = 'done', ended_at = :at, progress = 1, "
+                    "message = :message, claim = NULL WHERE id = :id AND claim = :claim RETURNING owner"
                 ),
-                {"id": id, "plan": plan, "at": now(), "message": message},
-            )
-        return True
+                {"id": id, "claim": claim, "at": now(), "message": message},
+            ).first()
+            if row is not None and document is not None:
+                connection.execute(
+                    text("UPDATE service_jobs SET plan_id = :plan WHERE id = :id"),
+                    {"id": id, "plan": insert_plan(connection, document, str(row[0]))},
+                )
+        return row is not None
 
     def fail(self, id: str, claim: str, error: str) -> bool:
         return self._change(
@@ -160,34 +155,30 @@ class Jobs:
             claim=claim,
         )
 
-    def take_from_the_dead(self, silent_seconds: float = SILENT_SECONDS) -> list[str]:
-        """Queue again what a dead worker held, a few times at most; returns the ids that are queued again."""
-        before = format_time(datetime.now(UTC) - timedelta(seconds=silent_seconds))
-        with self.state.writes() as connection:
-            connection.execute(
-                text(
-                    "UPDATE service_jobs SET state = 'failed', claim = NULL, ended_at = :at, error = :error "
-                    "WHERE state = 'running' AND heartbeat_at < :before AND tries >= :most"
-                ),
-                {"at": now(), "before": before, "most": MOST_TRIES, "error": _KILLED},
-            )
-            found = connection.execute(
-                text("SELECT id FROM service_jobs WHERE state = 'running' AND heartbeat_at < :before"),
-                {"before": before},
-            )
-            ids = [str(row[0]) for row in found]
-            for id in ids:
-                connection.execute(
-                    text("UPDATE service_jobs SET state = 'queued', claim = NULL WHERE id = :id"), {"id": id}
-                )
-        return ids
+    def try_again(self, id: str, claim: str, why: str) -> bool:
+        """Leave it to another worker; the try counts, after MOST_TRIES the job has failed. True: queued."""
+        queued = self._change(
+            "UPDATE service_jobs SET state = 'queued', claim = NULL, message = :why "
+            "WHERE id = :id AND claim = :claim AND tries < :most",
+            id=id,
+            claim=claim,
+            why=why[:300],
+            most=MOST_TRIES,
+        )
+        if not queued:
+            self.fail(id, claim, why)
+        return queued
+
+    def held(self) -> list[tuple[str, str, str]]:
+        """Who works on what: (id, claim, heartbeat) of each running job."""
+        found = self.state.rows(
+            "SELECT id, claim, heartbeat_at FROM service_jobs WHERE state = 'running' ORDER BY id"
+        )
+        return [(row["id"], row["claim"], row["heartbeat_at"]) for row in found]
 
     def _change(self, statement: str, **given: Any) -> bool:
         with self.state.writes() as connection:
             return bool(connection.execute(text(statement), given).rowcount)
-
-
-_KILLED = f"its worker died {MOST_TRIES} times, so it is not tried again; see the log, then ask for it anew"
 
 
 def _shown(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -30,6 +30,7 @@ class Metrics:
         self.refused = Counter(
             "planner_http_refused", "Requests refused at the door", ("why",), registry=self.registry
         )
+        self.inside = Gauge("planner_http_inside", "Requests that are being answered", registry=self.registry)
         self.jobs = Gauge("planner_jobs", "Jobs by state", ("state",), registry=self.registry)
         self.price_age = Gauge(
             "planner_newest_price_age_seconds",

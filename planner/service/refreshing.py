@@ -21,6 +21,11 @@ from planner.service.state import now
 
 _LOG = logging.getLogger("planner.service")
 _DAY = timedelta(days=1)
+# A slot that was served further ahead than this was served by a clock that was wrong: it would else keep
+# every refresh from running until its date comes.
+_AHEAD = timedelta(days=7)
+# A waiting scheduler does not notice that the clock was set; somebody has to look.
+_LOOK_MINUTES = 10
 OWNER = "schedule"
 
 
@@ -48,14 +53,15 @@ def run_slot(jobs: Jobs, at: str, tell: Callable[[str], None], moment: datetime 
     However many slots went by, one run makes up for all: nobody needs the same prices thrice.
     """
     slot = last_slot(at, moment or datetime.now(UTC))
-    id = f"refresh-{slot:%Y%m%dT%H%MZ}"
+    id = _id(slot)
     try:
         with jobs.state.writes() as connection:
             newest = connection.execute(
-                text("SELECT max(id) FROM service_jobs WHERE owner = :owner"), {"owner": OWNER}
+                text("SELECT max(id) FROM service_jobs WHERE owner = :owner AND id < :ahead"),
+                {"owner": OWNER, "ahead": _id(slot + _AHEAD)},
             ).scalar()
             if newest is not None and newest >= id:
-                return None  # done, or the clock went back
+                return None  # done, or the clock went back a little
             connection.execute(
                 text(
                     "INSERT INTO service_jobs (id, kind, owner, state, asked, created_at, tries) "
@@ -69,6 +75,10 @@ def run_slot(jobs: Jobs, at: str, tell: Callable[[str], None], moment: datetime 
     return id
 
 
+def _id(slot: datetime) -> str:
+    return f"refresh-{slot:%Y%m%dT%H%MZ}"
+
+
 def missed(jobs: Jobs, at: str, moment: datetime) -> bool:
     """Whether the newest slot went by unserved, in a store that was refreshed before."""
     slot = format_time(last_slot(at, moment))
@@ -77,10 +87,17 @@ def missed(jobs: Jobs, at: str, moment: datetime) -> bool:
     return newest is not None and newest < slot
 
 
+def make_up(jobs: Jobs, at: str, tell: Callable[[str], None]) -> str | None:
+    """Queue the newest slot's refresh where it was missed; returns the job's id, None where it was not."""
+    moment = datetime.now(UTC)
+    return run_slot(jobs, at, tell, moment) if missed(jobs, at, moment) else None
+
+
 def scheduler(jobs: Jobs, at: str, tell: Callable[[str], None]) -> Any:
     """A started APScheduler that queues one refresh a day, and at once where one was missed."""
     from apscheduler.schedulers.background import BackgroundScheduler
     from apscheduler.triggers.cron import CronTrigger
+    from apscheduler.triggers.interval import IntervalTrigger
 
     hour, minute = time_of_day(at)
     made = BackgroundScheduler(timezone=UTC)
@@ -93,7 +110,13 @@ def scheduler(jobs: Jobs, at: str, tell: Callable[[str], None]) -> Any:
         max_instances=1,
         misfire_grace_time=None,
     )
-    if missed(jobs, at, datetime.now(UTC)):
-        made.add_job(run_slot, args=(jobs, at, tell))
+    made.add_job(
+        make_up,
+        IntervalTrigger(minutes=_LOOK_MINUTES, timezone=UTC),
+        (jobs, at, tell),
+        next_run_time=datetime.now(UTC),
+        coalesce=True,
+        misfire_grace_time=None,
+    )
     made.start()
     return made

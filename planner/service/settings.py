@@ -20,6 +20,7 @@ class ServiceSettings:
     workers: long jobs worked on at once. concurrent: requests at once, further ones get 503.
     per_minute: requests of one client a minute, pages and API together. body_bytes: most of one request.
     refresh_at: HH:MM in UTC of the daily price refresh; None: somebody else refreshes.
+    silent_seconds: a worker that says nothing for so long is dead, and its job is taken by another.
     """
 
     host: str = "127.0.0.1"
@@ -32,6 +33,7 @@ class ServiceSettings:
     per_minute: int = 60_000
     body_bytes: int = 1 << 20
     refresh_at: str | None = None
+    silent_seconds: float = 30.0
 
     def __post_init__(self) -> None:
         if not 0 <= self.port <= 65_535:

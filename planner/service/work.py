@@ -7,8 +7,13 @@ import logging
 import os
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
+from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_random_exponential
+
+from planner.pricing.errors import StoreUnusable
+from planner.pricing.locks import RefreshRunning
 from planner.service.jobs import Jobs
 from planner.service.state import State
 
@@ -16,19 +21,35 @@ _LOG = logging.getLogger("planner.service")
 Tell = Callable[[str, int, int], None]
 
 
-def work(url: str, id: str, claim: str) -> None:
-    """Do a claimed job and write down how it ended."""
+def work(url: str, id: str, claim: str, patience_seconds: float) -> None:
+    """Do a claimed job and write down how it ended, waiting so long for a database that is away."""
     os.environ["PLANNER_STORE_URL"] = url
-    state = State.open(url)
-    jobs = Jobs(state)
+    patiently = Retrying(
+        retry=retry_if_exception_type(StoreUnusable),
+        wait=wait_random_exponential(multiplier=0.1, max=2),
+        stop=stop_after_delay(patience_seconds),
+        reraise=True,
+    )
+    state = patiently(State.open, url)
     try:
-        (row,) = state.rows("SELECT kind, asked FROM service_jobs WHERE id = :id", id=id)
-        document, message = KINDS[row["kind"]](json.loads(row["asked"]), _teller(jobs, id, claim))
-        jobs.done(id, claim, document, message)
-    except Exception as error:  # noqa: BLE001 - whatever it was, the job has ended and must say so
-        jobs.fail(id, claim, _told(error))
+        patiently(_done(Jobs(state), id, claim))
     finally:
         state.close()
+
+
+def _done(jobs: Jobs, id: str, claim: str) -> Callable[[], bool]:
+    """Work on the job; returns what writes its end down."""
+    try:
+        (row,) = jobs.state.rows("SELECT kind, asked FROM service_jobs WHERE id = :id", id=id)
+        document, message = KINDS[row["kind"]](json.loads(row["asked"]), _teller(jobs, id, claim))
+    except RefreshRunning as error:
+        return partial(jobs.fail, id, claim, str(error))
+    except StoreUnusable as error:
+        # Not the job's fault: the database went away, or its disk is full.
+        return partial(jobs.try_again, id, claim, str(error))
+    except Exception as error:  # noqa: BLE001 - whatever it was, the job has ended and must say so
+        return partial(jobs.fail, id, claim, _told(error))
+    return partial(jobs.done, id, claim, document, message)
 
 
 def _told(error: Exception) -> str:
@@ -48,7 +69,10 @@ def _teller(jobs: Jobs, id: str, claim: str) -> Tell:
         nonlocal last
         if time.monotonic() - last > 0.5:
             last = time.monotonic()
-            jobs.tell(id, claim, f"{what}: {done} of {of}", done / of if of else None)
+            try:
+                jobs.tell(id, claim, f"{what}: {done} of {of}", done / of if of else None)
+            except StoreUnusable as error:
+                _LOG.warning("job %s: its progress is not shown: %s", id, error)
 
     return tell
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import time
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+import time_machine
 
+from planner.service.dead_workers import DeadWorkers
 from planner.service.jobs import MOST_TRIES, MOST_WAITING, Jobs, TooMany
-from planner.service.refreshing import last_slot, missed, run_slot
+from planner.service.refreshing import last_slot, make_up, missed, run_slot
 from planner.service.state import State
 
 
@@ -36,13 +38,13 @@ def test_a_job_is_claimed_once_and_ends_once(state: State) -> None:
 def test_what_a_dead_worker_held_is_taken_again_a_few_times(state: State) -> None:
     jobs = Jobs(state)
     id = jobs.add("optimize", {}, "anna")
-    later = -1.0  # as looked at from a second ahead, when every worker has been silent
+    dead_workers = DeadWorkers(jobs, silent_seconds=0)
     for _ in range(MOST_TRIES - 1):
         assert jobs.claim()
-        assert jobs.take_from_the_dead(later) == [id]
+        assert dead_workers.retake() == [id]
     dead = jobs.claim()
     assert dead is not None
-    assert jobs.take_from_the_dead(later) == []
+    assert dead_workers.retake() == []
     found = jobs.get(id, None)
     assert found is not None
     assert found["state"] == "failed"
@@ -54,8 +56,30 @@ def test_a_worker_that_lives_keeps_its_job(state: State) -> None:
     jobs.add("optimize", {}, "anna")
     held = jobs.claim()
     assert held is not None
+    dead_workers = DeadWorkers(jobs, silent_seconds=30)
+    assert dead_workers.retake() == []
     assert jobs.beat(*held)
-    assert jobs.take_from_the_dead(30) == []
+    assert dead_workers.retake() == []
+
+
+@pytest.mark.parametrize("days", [-400, -1, 1, 400])
+def test_p21_no_clock_that_jumps_takes_a_job_from_a_worker_that_lives(state: State, days: int) -> None:
+    jobs = Jobs(state)
+    id = jobs.add("optimize", {}, "anna")
+    held = jobs.claim()
+    assert held is not None
+    dead_workers = DeadWorkers(jobs, silent_seconds=30)
+    with time_machine.travel(datetime.now(UTC)) as clock:
+        assert dead_workers.retake() == []
+        clock.shift(timedelta(days=days))
+        assert dead_workers.retake() == []
+        assert jobs.beat(*held)
+        assert jobs.claim() is None
+        assert jobs.done(*held, {"kind": "optimize", "name": "kept"})
+    assert [plan["name"] for plan in state.plans("anna")] == ["kept"]
+    found = jobs.get(id, "anna")
+    assert found is not None
+    assert (found["state"], found["tries"]) == ("done", 1)
 
 
 def test_a_cancelled_job_stays_cancelled(state: State) -> None:
@@ -101,6 +125,33 @@ def test_p21_the_last_slot_is_never_ahead() -> None:
 
 def test_a_fresh_store_has_missed_nothing(state: State) -> None:
     assert not missed(Jobs(state), "04:17", datetime.now(UTC))
+
+
+def test_p21_a_clock_that_was_a_year_ahead_does_not_end_the_refreshes(state: State) -> None:
+    jobs = Jobs(state)
+    told: list[str] = []
+    moment = datetime(2026, 5, 3, 12, tzinfo=UTC)
+    run_slot(jobs, "04:17", told.append, moment + timedelta(days=366))
+    run_slot(jobs, "04:17", told.append, moment)
+    run_slot(jobs, "04:17", told.append, moment + timedelta(hours=1))
+    run_slot(jobs, "04:17", told.append, moment + timedelta(days=1))
+    assert told == ["refresh-20270504T0417Z", "refresh-20260503T0417Z", "refresh-20260504T0417Z"]
+
+
+def test_c42_a_slot_that_a_moved_clock_jumped_over_is_made_up_once(state: State) -> None:
+    jobs = Jobs(state)
+    told: list[str] = []
+    with state.writes() as connection:
+        connection.exec_driver_sql(
+            "INSERT INTO fetches (fetch_id, source, scope, status, fetched_at, offers, added, waiting, "
+            "quarantined) VALUES ('f', 'made', '', 'good', '2026-05-03T05:00:00.000000Z', 1, 1, 0, 0)"
+        )
+    with time_machine.travel(datetime(2026, 5, 3, 6, tzinfo=UTC)) as clock:
+        assert make_up(jobs, "04:17", told.append) is None
+        clock.shift(timedelta(days=30))
+        make_up(jobs, "04:17", told.append)
+        make_up(jobs, "04:17", told.append)
+    assert told == ["refresh-20260602T0417Z"]
 
 
 def test_a_schedule_becomes_a_job_and_its_plan(served: Any) -> None:
