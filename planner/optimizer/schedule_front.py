@@ -105,7 +105,8 @@ def _by_model(
     if work.missing():
         return []
     search(work, points, gap, progress)
-    return work.found.front()
+    rows = work.found.front()
+    return [dataclasses.replace(row, proven=row.proven or row.gap <= gap) for row in rows]
 
 
 def search(work: MilpFront, points: int, gap: float, progress: Progress | None) -> None:
