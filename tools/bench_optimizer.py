@@ -183,7 +183,8 @@ def textbook(problem: Problem, seconds: float, gap: float) -> str:
                 [(x[mine], options.spend[mine]), (int(column), -hours * c.load_factor / (1 - c.discount))],
                 high=0.0,
             )
-    solved = solver.solve_here(build.model(), gap=gap, seconds=seconds)
+    with solver.Solver((solver.SCIPY,)) as scipy:
+        solved = scipy.solve(build.model(), gap=gap, seconds=seconds)
     took = cpu_seconds() - before
     return f"one solve {took:.1f} s CPU, {solved.status}, cost {solved.objective:.0f}, gap {solved.gap:.2%}"
 

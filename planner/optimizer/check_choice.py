@@ -35,7 +35,7 @@ def check_choice(problem: Problem, choice: Choice) -> None:
     _check_dates(problem, choice, picked)
     _check_purchases(problem, choice)
     _check_rigs(problem, choice, picked)
-    _check_quotas(problem, choice, picked)
+    _check_quotas(problem, choice)
     _check_commitments(problem, choice, picked)
     _check_money(problem, choice, picked)
     if not choice.bound <= choice.cost * (1 + _SHARE) + _SHARE:
@@ -111,16 +111,22 @@ def _check_rigs(problem: Problem, choice: Choice, picked: list[Option]) -> None:
                 raise InternalError(f"{used} jobs on own rigs at {moment} h, where one queue was asked for")
 
 
-def _check_quotas(problem: Problem, choice: Choice, picked: list[Option]) -> None:
+def peak_of_pool(problem: Problem, choice: Choice, pool: int) -> int:
+    """Most GPUs that runs hold of a quota at one instant."""
+    picked = [job.options[place] for job, place in zip(problem.jobs, choice.option, strict=True)]
+    runs = [
+        (start, start + option.hours, option.gpus)
+        for start, option in zip(choice.start, picked, strict=True)
+        if option.pool == pool
+    ]
+    return max((used for _, used in _peaks(runs)), default=0)
+
+
+def _check_quotas(problem: Problem, choice: Choice) -> None:
     for number, pool in enumerate(problem.pools):
-        runs = [
-            (start, start + option.hours, option.gpus)
-            for start, option in zip(choice.start, picked, strict=True)
-            if option.pool == number
-        ]
-        for moment, used in _peaks(runs):
-            if used > pool.gpus:
-                raise InternalError(f"{pool.id}: {used} GPUs at {moment} h, quota {pool.gpus}")
+        used = peak_of_pool(problem, choice, number)
+        if used > pool.gpus:
+            raise InternalError(f"{pool.id}: {used} GPUs at once, quota {pool.gpus}")
 
 
 def _peaks(runs: Iterable[tuple[float, float, int]]) -> list[tuple[float, int]]:
@@ -166,26 +172,37 @@ def _check_commitments(problem: Problem, choice: Choice, picked: list[Option]) -
                 raise InternalError(f"{commitment.id}: month {month} draws {spend}, covered {cover}")
 
 
-def _check_money(problem: Problem, choice: Choice, picked: list[Option]) -> None:
-    lines = [option.cost for option in picked]
+def cash_by_month(problem: Problem, choice: Choice) -> list[float]:
+    """Cash that leaves in each month: runs evenly over their hours, purchases, commitment fees. [currency]"""
     cash = [0.0] * len(problem.month_hours)
-    for start, option in zip(choice.start, picked, strict=True):
+    for job, place, start in zip(problem.jobs, choice.option, choice.start, strict=True):
+        option = job.options[place]
         for month, part in enumerate(_by_month(problem, start, option.hours, option.cost)):
             cash[month] += part
     for kind, counts in zip(problem.rigs, choice.bought, strict=True):
         for month, count in enumerate(counts):
-            if count:
-                lines.append(count * (kind.net_cost[month] or 0.0))
-                cash[month] += lines[-1]
+            cash[month] += count * (kind.net_cost[month] or 0.0)
+    for commitment, level in zip(problem.commitments, choice.level, strict=True):
+        fee = (level - commitment.held) * commitment.term_hours
+        for month, hours in enumerate(problem.month_hours):
+            cash[month] += fee * hours / math.fsum(problem.month_hours)
+    return cash
+
+
+def _check_money(problem: Problem, choice: Choice, picked: list[Option]) -> None:
+    lines = [option.cost for option in picked]
+    for kind, counts in zip(problem.rigs, choice.bought, strict=True):
+        lines += [count * (kind.net_cost[month] or 0.0) for month, count in enumerate(counts) if count]
     for commitment, level in zip(problem.commitments, choice.level, strict=True):
         lines.append((level - commitment.held) * commitment.term_hours)
-        for month, hours in enumerate(problem.month_hours):
-            cash[month] += lines[-1] * hours / math.fsum(problem.month_hours)
     cost = math.fsum(lines)
     if abs(cost - choice.cost) > _SHARE * max(1.0, abs(cost)):
         raise InternalError(f"the cost is {cost}, not {choice.cost}")
     if problem.budget is not None and cost > problem.budget * (1 + _SHARE):
         raise InternalError(f"costs {cost}, more than the budget {problem.budget}")
-    for month, most in enumerate(problem.month_budget or ()):
+    if problem.month_budget is None:
+        return
+    cash = cash_by_month(problem, choice)
+    for month, most in enumerate(problem.month_budget):
         if most is not None and cash[month] > most + 1e-6 * max(1.0, most):
             raise InternalError(f"month {month} pays {cash[month]}, more than its budget {most}")

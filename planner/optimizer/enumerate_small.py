@@ -158,8 +158,9 @@ def _least_time(
     late = ends - np.array([job.origin for job in problem.jobs])
     if problem.objective == "sum":
         weights = np.array([job.weight for job in problem.jobs])
-        least = np.where(np.isinf(late), np.inf, np.maximum(late, 0.0)) @ np.where(weights > 0, weights, 0.0)
-        return np.where(np.isinf(late).any(axis=1), np.inf, least)
+        never = np.isinf(late)
+        least = np.where(never, 0.0, np.maximum(late, 0.0)) @ np.maximum(weights, 0.0)
+        return np.where(never.any(axis=1), np.inf, least)
     least = late.max(axis=1) if late.shape[1] else np.zeros(len(combos))
     return np.maximum(least, _queue_time(problem, options, combos, earliest, there))
 

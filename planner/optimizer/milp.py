@@ -30,6 +30,7 @@ import numpy as np
 from .enumerate_small import useful_months
 from .flat import Bools, Floats, Ints, Options, month_starts, most_rigs, order_of_jobs
 from .linear_model import Builder, Entry, LinearModel
+from .periods import by_start, overlap
 from .problem import Problem
 from .reduction import filtered
 
@@ -96,8 +97,10 @@ class Shape:
     """How a model is built. most: `time` at most [h]. watched: pools in the model.
 
     tie_break: cost of an hour of `time`, to choose the fastest of equally cheap plans. [currency/h]
-    minimise_time: `time` is the objective, money is not. scale: of the hours a month gives, by month; below 1
-    where plans could not be placed; such a model's bound proves nothing.
+    minimise_time: `time` is the objective, money is not. parts: of a month, by which long own
+    runs are told apart by their start; with any, hours between two moments are counted, not only in months.
+    scale: of the hours a month gives, by month; below 1 where plans could not be placed; such a model's
+    bound proves nothing.
     """
 
     most: float = math.inf
@@ -105,12 +108,15 @@ class Shape:
     tie_break: float = 0.0
     minimise_time: bool = False
     cuts: Sequence[Cut] = ()
+    parts: int = 0
     scale: dict[int, float] = field(default_factory=dict)
 
 
 def build(problem: Problem, options: Options, shape: Shape) -> ScheduleModel | None:
     """options: reduced with shape.watched. None where some job has no option left."""
     order = order_of_jobs(problem)
+    if shape.parts:
+        options = by_start(options, month_starts(problem), shape.parts)
     options, starts, ends = filtered(problem, options, order, shape.most)
     if len(np.unique(options.job)) < len(problem.jobs):
         return None
@@ -135,6 +141,11 @@ class _Maker:
         self.months = [self._months_of(j) for j in range(len(problem.jobs))]
         self.money = 0.0 if shape.minimise_time else 1.0
         self.held = options.hours / problem.availability  # of rigs
+        # Between which moments each option starts, at most.
+        self.soonest = np.maximum(options.earliest, starts[options.job])
+        self.latest_start = np.maximum(
+            np.minimum(options.latest, ends[options.job]) - options.hours, self.soonest
+        )
 
     def make(self) -> ScheduleModel:
         problem, builder, options = self.problem, self.builder, self.options
@@ -146,6 +157,8 @@ class _Maker:
         self._times()
         self._sizes()
         self._rig_hours()
+        if self.shape.parts:
+            self._between_moments()
         self._packing()
         self._cover()
         self._quotas()
@@ -325,6 +338,7 @@ class _Maker:
                     rung = ladder[top - kind.at_hand - 1] if top - kind.at_hand <= len(ladder) else []
                     owned = np.array([c for month, c in rung if month <= last], dtype=np.int64)
                     builder.row([(self._x(j)[wide], 1.0), (owned, -1.0)], high=0.0)
+                    self._bought_before(j, wide, rung)
                     for place, (month, _) in enumerate(rung):
                         opened = self.opens[month]
                         if opened <= self.early[j] + 1e-9 or arrivals >= _MOST_ARRIVAL_ROWS:
@@ -337,24 +351,34 @@ class _Maker:
                             low=float(self.early[j]),
                         )
 
-    def _spread(
-        self, j: int, rows: Ints, amount: Floats, most: Floats | None
-    ) -> dict[int, tuple[Ints, Floats]]:
+    def _bought_before(self, j: int, wide: Bools, rung: list[tuple[int, int]]) -> None:
+        """A run that must start by some month needs its rigs bought by then."""
+        by = np.searchsorted(self.opens, self.latest_start[self._rows(j)] + 1e-9, side="right") - 1
+        for month, _ in rung[1:]:
+            early = wide & (by < month)
+            if early.any():
+                owned = np.array([c for m, c in rung if m < month], dtype=np.int64)
+                self.builder.row([(self._x(j)[early], 1.0), (owned, -1.0)], high=0.0)
+
+    def _spread(self, j: int, rows: Ints, rate: Floats, hours: Floats) -> dict[int, tuple[Ints, Floats]]:
         """What a job takes of something by month: (columns, coefficients) per month.
 
-        rows: places of its options that take any. most: what each may take in an hour; None: no limit.
+        rows: places of its options that take any; rate: how much in each of `hours`.
         """
         months = self.months[j]
-        x = self.x[rows]
+        x, amount = self.x[rows], rate * hours
         if len(months) == 1:
             return {months[0]: (x, amount)}
         columns = self.builder.columns(len(months), 0.0, 0.0, np.inf)
         self.builder.row([(columns, 1.0), (x, -amount)], 0.0, 0.0)
-        if most is not None:
-            for month, column in zip(months, columns.tolist(), strict=True):
-                hours = self.opens[month + 1] - max(self.opens[month], float(self.early[j]))
-                if (amount > most * hours * (1 + 1e-9)).any():
-                    self.builder.row([(column, 1.0), (x, -np.minimum(amount, most * hours))], high=0.0)
+        for month, column in zip(months, columns.tolist(), strict=True):
+            least, most = overlap(
+                self.soonest[rows], self.latest_start[rows], hours, self.opens[month], self.opens[month + 1]
+            )
+            if (most < hours * (1 - 1e-9)).any():
+                self.builder.row([(column, 1.0), (x, -rate * most)], high=0.0)
+            if (least > 1e-9).any():
+                self.builder.row([(column, 1.0), (x, -rate * least)], low=0.0)
         return {month: (columns[place : place + 1], np.ones(1)) for place, month in enumerate(months)}
 
     def _rig_hours(self) -> None:
@@ -370,8 +394,7 @@ class _Maker:
             for j in sorted(set(options.job[own].tolist())):
                 rows = np.arange(self.first[j], self.first[j + 1])[own[self._rows(j)]]
                 width = np.ones(len(rows)) if rig is None else options.rigs[rows].astype(float)
-                amount = width * self.held[rows]
-                for month, part in self._spread(j, rows, amount, width).items():
+                for month, part in self._spread(j, rows, width, self.held[rows]).items():
                     by_month.setdefault(month, []).append(part)
                     last[month] = max(last.get(month, -math.inf), float(self.late[j]))
                     first[month] = min(first.get(month, math.inf), float(self.early[j]))
@@ -410,6 +433,32 @@ class _Maker:
             entries.append((np.array(owned, dtype=np.int64), -hours))
         self.builder.row(entries, high=hours * there)
 
+    def _between_moments(self) -> None:
+        """Rig-hours that runs must hold between two moments, wherever they start in their windows.
+
+        Source: energetic reasoning, J. Erschler, P. Lopez (1990). Moments: the windows of jobs.
+        """
+        options, problem = self.options, self.problem
+        for rig in range(len(problem.rigs)):
+            rows = np.flatnonzero(options.rig == rig)
+            jobs = sorted(set(options.job[rows].tolist()))
+            spans = {(float(self.early[j]), float(self.late[j])) for j in jobs}
+            spans |= {(float(self.early[j]), self.opens[self.months[j][-1] + 1]) for j in jobs}
+            for start, end in sorted(span for span in spans if math.isfinite(span[1])):
+                least, _ = overlap(self.soonest[rows], self.latest_start[rows], self.held[rows], start, end)
+                least = least * options.rigs[rows]
+                most = np.zeros(len(problem.jobs))
+                np.maximum.at(most, options.job[rows], least)
+                if most.sum() <= problem.rigs[rig].at_hand * (end - start):
+                    continue
+                bought = [(c, end - max(start, self.opens[m])) for rung in self.owned[rig] for m, c in rung]
+                columns = np.array([c for c, hours in bought if hours > 0], dtype=np.int64)
+                there = np.array([hours for _, hours in bought if hours > 0])
+                self.builder.row(
+                    [(self.x[rows], least), (columns, -there)],
+                    high=problem.rigs[rig].at_hand * (end - start),
+                )
+
     def _packing(self) -> None:
         """Runs cannot be cut to fill a month: what a rig can take one after another.
 
@@ -447,8 +496,8 @@ class _Maker:
             mine = options.commitment == number
             for j in sorted(set(options.job[mine].tolist())):
                 rows = np.arange(self.first[j], self.first[j + 1])[mine[self._rows(j)]]
-                rate = options.spend[rows] / np.maximum(options.hours[rows], 1e-9)
-                for month, part in self._spread(j, rows, options.spend[rows], rate).items():
+                hours = np.maximum(options.hours[rows], 1e-9)
+                for month, part in self._spread(j, rows, options.spend[rows] / hours, hours).items():
                     by_month.setdefault(month, []).append(part)
             for month, parts in by_month.items():
                 cover = problem.month_hours[month] * c.load_factor / (1 - c.discount)
@@ -520,16 +569,15 @@ class _Maker:
 
     def _cuts(self) -> None:
         """Not these options again with no more rigs, unless there is more time."""
-        place_of = {
-            (int(job), int(place)): int(column)
-            for job, place, column in zip(self.options.job, self.options.place, self.x, strict=True)
-        }
+        place_of: dict[tuple[int, int], list[int]] = {}
+        for job, place, column in zip(self.options.job, self.options.place, self.x, strict=True):
+            place_of.setdefault((int(job), int(place)), []).append(int(column))
         for cut in self.shape.cuts:
             if self.shape.most > cut.most + 1e-9:
                 continue
-            columns = [place_of.get(pick) for pick in cut.picks]
-            if None in columns:
+            if any(pick not in place_of for pick in cut.picks):
                 continue
+            columns = [column for pick in cut.picks for column in place_of[pick]]
             relief = []
             for rig, ladder in enumerate(self.owned):
                 for n, rung in enumerate(ladder):
@@ -537,7 +585,8 @@ class _Maker:
                         if sum(cut.bought[rig][: month + 1]) <= n:
                             relief.append(column)
             self.builder.row(
-                [(np.array(columns), 1.0), (np.array(relief, dtype=np.int64), -1.0)], high=len(columns) - 1.0
+                [(np.array(columns), 1.0), (np.array(relief, dtype=np.int64), -1.0)],
+                high=len(cut.picks) - 1.0,
             )
 
 

@@ -33,6 +33,8 @@ _CUT_ROUNDS = 60
 _GUESSES = 1
 _SCALE_ROUNDS = 5
 _SCALE = 0.93
+# Into how many parts of a month starts are told apart, one step after another, where plans cannot be placed.
+_PARTS = (1, 4)
 
 
 @dataclasses.dataclass(slots=True)
@@ -64,6 +66,7 @@ class MilpFront:
         self.problem, self.solver, self.gap, self.until = problem, solver, gap, until
         self.all = flatten(problem)
         self.watched: set[int] = set()
+        self.parts = 0  # of a month, by which long own runs are told apart
         self.reduced = reduce(self.all)
         self.placer = Placer(problem)
         self.cuts: list[Cut] = []
@@ -85,7 +88,8 @@ class MilpFront:
 
     def fastest_time(self) -> float:
         """Least `time` by the model, or where the solver does not say, the shortest path alone. [h]"""
-        model = build(self.problem, self.reduced, Shape(watched=self.watched, minimise_time=True))
+        shape = Shape(watched=self.watched, minimise_time=True, parts=self.parts)
+        model = build(self.problem, self.reduced, shape)
         if model is None:
             return math.inf
         solved = self.solver.solve(model.model, gap=1e-4, seconds=self._seconds())
@@ -101,7 +105,9 @@ class MilpFront:
         best: Choice | None = None
         while True:
             true = not scale and not guesses  # whether the model is still a relaxation
-            shape = Shape(most, self.watched, self._tie(most), False, [*self.cuts, *guesses], scale)
+            shape = Shape(
+                most, self.watched, self._tie(most), False, [*self.cuts, *guesses], self.parts, scale
+            )
             model = build(self.problem, self.reduced, shape)
             solved = self._solve(model) if model is not None else None
             if model is None or solved is None or solved.status == "infeasible":
@@ -124,7 +130,7 @@ class MilpFront:
                 best = self._near(picks, bought, model.levels(solved.x, self.problem), most, best)
             if self.left() <= 0:
                 return best
-            if self._watch(picks, bought, placed, model, solved, most):
+            if self._watch(picks, bought, placed, model, solved, most) or self._sharpen(picks):
                 continue
             if cut_rounds < (_CUT_ROUNDS if len(picks) <= EXACT_JOBS or placed.exact else _GUESSES):
                 cut_rounds += 1
@@ -235,6 +241,18 @@ class MilpFront:
             return False
         self.watched |= drawn
         self.reduced = reduce(self.all, self.watched)
+        return True
+
+    def _sharpen(self, picks: Sequence[int]) -> bool:
+        """Whether long runs on own rigs are now told apart more finely by when they start."""
+        jobs = self.problem.jobs
+        long = any(
+            job.options[pick].rig is not None and len(job.months) > 1
+            for job, pick in zip(jobs, picks, strict=True)
+        )
+        if not long or self.parts == _PARTS[-1]:
+            return False
+        self.parts = next(parts for parts in _PARTS if parts > self.parts)
         return True
 
     def _cut(self, picks: Sequence[int], bought: Sequence[Sequence[int]], placed: Placed, most: float) -> Cut:

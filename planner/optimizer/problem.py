@@ -156,7 +156,8 @@ class Choice:
     cost: Σ option cost + Σ bought × net_cost + Σ (level − held) × term_hours. [currency]
     time: the objective's value at `start`. [h]
     bound: no plan with this time or less is cheaper than this. gap: (cost − bound) / cost; 0 where proven.
-    proven: whether the solver ended by itself; False where its time ran out with this plan in hand.
+    proven: whether the search for it ended by itself, or its bound is within the gap asked for; False where
+        time ran out with this plan in hand.
     """
 
     option: tuple[int, ...]

@@ -21,13 +21,15 @@ from .flat import SAME_HOURS, flatten
 from .milp_front import MilpFront
 from .problem import Choice, Problem
 from .reduction import reduce
-from .relax import ProblemInfeasible
+from .relax import explained
 from .solver import Solver
 
 # Rows closer than the gap are not ordered, so the gap is tight where a tight one is quick.
 GAP_OF_FEW_JOBS = 1e-3
 GAP_OF_MANY_JOBS = 5e-3
 FEW_JOBS = 50
+# Wall time of one attempt to find a plan under relaxed limits.
+_SECONDS_PER_TRY = 15.0
 
 Progress = Callable[[int, int], None]
 
@@ -48,25 +50,44 @@ def front(
     progress: called with (rows so far, points). solver: None starts one and ends it.
     Raises ProblemInfeasible, which names the limits to relax. Every row has passed check_choice.
     """
-    options = reduce(flatten(problem), range(len(problem.pools)))
-    if len(set(options.job.tolist())) == len(problem.jobs) and small_enough(problem, options):
-        rows = small_front(problem, options)
-        rows = rows if len(rows) <= points else _thinned(rows, points)
-    elif len(set(options.job.tolist())) == len(problem.jobs) and queue_dp.fits(problem, options):
-        rows = queue_dp.queue_front(problem, options, points)
-    else:
-        own = solver or Solver()
-        try:
-            rows = _by_model(problem, own, points, gap_of(problem, gap), seconds, progress)
-        finally:
-            if solver is None:
-                own.close()
-    if not rows:
-        raise ProblemInfeasible(reasons=("no option of some job, or no plan, keeps every limit",))
-    for choice in rows:
-        check_choice(problem, choice)
+    own = solver or Solver()
+    try:
+        rows = _rows(problem, own, points, gap, seconds, progress)
+        if not rows:
+            raise explained(
+                problem,
+                lambda wider, most: _rows(wider, own, most, gap, min(seconds, _SECONDS_PER_TRY), None),
+                seconds,
+            )
+    finally:
+        if solver is None:
+            own.close()
     if progress is not None:
         progress(len(rows), points)
+    return rows
+
+
+def _rows(
+    problem: Problem,
+    solver: Solver,
+    points: int,
+    gap: float | None,
+    seconds: float,
+    progress: Progress | None,
+) -> tuple[Choice, ...]:
+    """Checked rows, () where no plan was found."""
+    options = reduce(flatten(problem), range(len(problem.pools)))
+    if len(set(options.job.tolist())) < len(problem.jobs):
+        return ()
+    if small_enough(problem, options):
+        rows = small_front(problem, options)
+    elif queue_dp.fits(problem, options):
+        rows = queue_dp.queue_front(problem, options, points)
+    else:
+        rows = _by_model(problem, solver, points, gap_of(problem, gap), seconds, progress)
+    rows = rows if len(rows) <= points else _thinned(rows, points)
+    for choice in rows:
+        check_choice(problem, choice)
     return tuple(rows)
 
 
@@ -85,7 +106,7 @@ def _by_model(
         return []
     search(work, points, gap, progress)
     rows = work.found.front()
-    return rows if len(rows) <= points else _thinned(rows, points)
+    return [dataclasses.replace(row, proven=row.proven or row.gap <= gap) for row in rows]
 
 
 def search(work: MilpFront, points: int, gap: float, progress: Progress | None) -> None:
@@ -162,14 +183,14 @@ def _intervals(rows: list[Choice], asked: list[float], gap: float, shortest: flo
 
 
 def _near(hours: float) -> float:
-    return max(3 * SAME_HOURS, 1e-9 * abs(hours))
+    return max(1.5e-4, 1e-9 * abs(hours))
 
 
 def _between(interval: _Interval) -> float:
     """The middle, by ratio where hours are positive; after two that found nothing, just below the slow end:
     if nothing lies there, nothing lies between."""
     if interval.asked >= 2:
-        return interval.high - max(2 * SAME_HOURS, 1e-10 * abs(interval.high))
+        return interval.high - max(1e-4, 1e-10 * abs(interval.high))
     if interval.low > 0:
         return math.sqrt(interval.low * interval.high)
     return (interval.low + interval.high) / 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -17,7 +18,7 @@ from .simulate import DRAWS
 
 if TYPE_CHECKING:
     from planner.market import Market
-    from planner.optimizer.relax import ProblemInfeasible
+    from planner.optimizer.relax import ProblemInfeasible, Relaxation
 
     from .assemble import Parts
     from .file import ScheduleFile
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 POINTS = 12
 SECONDS = 45.0
+_MOST_TOLD = 6
 Progress = Callable[[str, int, int], None]
 # Keys of the file that may be given beside it.
 OVERRIDES = ("budget", "currency", "as_of", "seed", "objective", "name")
@@ -173,33 +175,51 @@ def _parts(file: ScheduleFile, progress: Progress) -> tuple[Parts, Market]:
 
 def _infeasible(error: ProblemInfeasible, parts: Parts) -> Infeasible:
     """Names what to relax, in the file's own words."""
-    told = [_relaxed(each, parts) for each in error.relaxations] or list(error.reasons)
-    limits = " and ".join(dict.fromkeys(each.limit for each in error.relaxations)) or "limits"
-    message = f"no plan keeps every limit of {parts.file.name}; relax {'; and '.join(told)}"
     if not error.relaxations:
-        message = f"no plan keeps every limit of {parts.file.name}: {'; '.join(told)}"
-    return Infeasible(limits, limits, "; ".join(told), message)
+        said = "; ".join(error.reasons)
+        return Infeasible("limits", "limits", said, f"no plan keeps every limit of {parts.file.name}: {said}")
+    limits = " and ".join(dict.fromkeys(each.limit for each in error.relaxations))
+    nearest = _set(error.relaxations, parts)
+    message = f"no plan keeps every limit of {parts.file.name}; relax {nearest}"
+    for other in error.alternatives:
+        message += f"\nor instead relax {_set(other, parts)}"
+    return Infeasible(limits, limits, nearest, message)
 
 
-def _relaxed(each: Any, parts: Parts) -> str:
+def _set(relaxations: Sequence[Relaxation], parts: Parts) -> str:
+    """Relaxations that go together, in words; of very many the first."""
+    told = [_relaxed(each, parts) for each in relaxations[:_MOST_TOLD]]
+    more = len(relaxations) - len(told)
+    return "; and ".join(told) + (f"; and {more} more like these" if more else "")
+
+
+def _relaxed(each: Relaxation, parts: Parts) -> str:
     """One relaxation: the limit, what it is, what it would have to be."""
     currency, calendar = parts.file.currency, parts.calendar
     where = f" of {each.item}" if each.item else ""
     if each.limit in ("deadline", "months"):
-        asked, needed = calendar.moment(each.asked), calendar.moment(each.needed)
+        asked, needed = calendar.moment(each.asked), calendar.moment(math.ceil(each.needed * 60) / 60)
         later = each.needed - each.asked
+        what = "the deadline" if each.limit == "deadline" else "the schedule's end for the run"
         return (
-            f"the deadline{where}: {asked:%Y-%m-%d %H:%M} UTC is {later:.1f} h too early, "
+            f"{what}{where}: {asked:%Y-%m-%d %H:%M} UTC is {later:,.1f} h too early, "
             f"{needed:%Y-%m-%d %H:%M} would do"
         )
     if each.limit == "month budget":
         month = calendar.name(int(each.item))
-        return f"monthly_budget in {month}: {each.needed:,.2f} {currency} instead of {each.asked:,.2f}"
+        fixed = float(parts.rigs.fixed_by_month[int(each.item)])
+        asked_sum, needed_sum = each.asked + fixed, _up(each.needed + fixed)
+        return f"monthly_budget in {month}: {needed_sum:,.2f} {currency} instead of {asked_sum:,.2f}"
     if each.limit == "budget":
         fixed = float(sum(parts.rigs.fixed_by_month, Decimal(0)))
-        return f"budget: {each.needed + fixed:,.2f} {currency} instead of {each.asked + fixed:,.2f}"
+        return f"budget: {_up(each.needed + fixed):,.2f} {currency} instead of {each.asked + fixed:,.2f}"
     unit = {"quota": "GPUs", "power": "W", "rigs": "rigs"}[each.limit]
     return f"{each.limit}{where}: {each.needed:g} {unit} instead of {each.asked:g}"
+
+
+def _up(amount: float) -> float:
+    """To the cent above: a cent less would not do. [currency]"""
+    return math.ceil(amount * 100 - 1e-6) / 100
 
 
 def _answer(

@@ -102,7 +102,12 @@ def checked(values: dict[str, Any], name: str = "schedule") -> ScheduleFile:
 
 def complaints(errors: Iterable[ErrorDetails], model: type[BaseModel]) -> Iterable[str]:
     """One line for each fault: where, what, and what is meant."""
+    errors = list(errors)
     for error in errors:
+        if error["type"] == "too_short" and any(
+            other["loc"][: len(error["loc"])] == error["loc"] and other is not error for other in errors
+        ):
+            continue  # short only because its faulty parts were not counted
         place = _place(error["loc"])
         said = str(error["msg"]).removeprefix("Value error, ").removeprefix("Input should be ")
         if error["type"] == "extra_forbidden":
