@@ -20,7 +20,8 @@ from .refresh_judge import REPEAT_AFTER, Judged, Move, Yardstick, bands_of, judg
 from .refresh_run import Brought, ask_all
 from .sources import FetchContext, SourceInfo
 from .sources import sources as registered
-from .store import Known, PriceStore
+from .store import PriceStore
+from .stored_prices import Known
 
 # A fetch with less than this share of the last one's offers is set aside: a list that shrinks by a fifth
 # overnight is a broken answer far more often than a seller who gave up a fifth of his range.

@@ -14,7 +14,7 @@ from decimal import Decimal
 
 from .checks import is_jump
 from .offer import Offer
-from .store import Known
+from .stored_prices import Known
 
 # A change above this waits until a second fetch says the same. The steepest real one on record, the cut of
 # June 2025 at AWS, was -44 %: such steps are rare enough to be looked at twice and must get through.

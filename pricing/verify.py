@@ -51,6 +51,12 @@ def verify_store(store: PriceStore) -> Verified:
         return Verified(store.where, 0, (Finding("file", "error", None, f"{store.where}: {damage}"),))
     findings: list[Finding] = []
     rows = 0
+    if lost := store.lost_rows():
+        findings.append(
+            Finding(
+                "lost", "error", None, f"{store.where}: {lost} rows are of no price in its list of prices"
+            )
+        )
     for item in store.items:
         try:
             offers = []
