@@ -6,11 +6,12 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 from itertools import islice
-from typing import Any, TypedDict, Unpack
+from typing import Any, TypedDict, TypeVar, Unpack
 
 from .offer import Offer, aware, format_time
 
 Filter = str | Collection[str] | None
+T = TypeVar("T")
 AsOf = date | datetime | None
 
 
@@ -81,7 +82,7 @@ def newness_sql(table: str) -> str:
     return f"({table}.observed_at, coalesce({table}.fetched_at, {table}.observed_at), {table}.observation_id)"
 
 
-def batches(values: Sequence[str], size: int) -> Iterator[list[str]]:
+def batches(values: Sequence[T], size: int) -> Iterator[list[T]]:
     """The values, so many at a time."""
     rest = iter(values)
     while batch := list(islice(rest, size)):

@@ -11,8 +11,10 @@ A store that is up to date opens without Alembic.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -31,15 +33,29 @@ from .connect import (
     use_write_ahead_log,
     writing,
 )
+from .decisions import Decision, insert_decision, read_decisions
 from .errors import BadOffer, StoreUnusable
 from .fetches import Fetch, insert_fetches, read_fetches
 from .locks import only_refresher
-from .offer import Offer
+from .offer import Offer, format_time
 from .prepare import insert, is_loaded, prepare, schema_version
-from .queries import asked
+from .queries import asked, batches, newest_sql, newness_sql
 from .raw_answers import RawAnswers
 from .schema import HEAD
 from .stored_prices import COLUMNS, StoredPrices
+
+# SQLite takes at most 999 values a statement in its older versions.
+_IDS_A_QUERY = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What the store knows of one price. accepted: the newest row in use; set_aside: the newest suspect
+    row, when it is newer than that; decision: what somebody said of the suspect row last."""
+
+    accepted: Offer | None = None
+    set_aside: Offer | None = None
+    decision: Decision | None = None
 
 
 class PriceStore(StoredPrices):
@@ -101,6 +117,55 @@ class PriceStore(StoredPrices):
             use_write_ahead_log(self._engine)
 
     # --- reading
+
+    def known(self, price_ids: Iterable[str]) -> dict[str, Known]:
+        """The newest row in use and the newest suspect one, of each of these prices that has any."""
+        found: dict[str, Known] = {}
+        for ids in batches(sorted(set(price_ids)), _IDS_A_QUERY):
+            slots = {f"id_{number}": price_id for number, price_id in enumerate(ids)}
+            wanted = f"p.price_id IN ({', '.join(':' + slot for slot in slots)})"
+            newest = self._offers(newest_sql(COLUMNS, wanted), slots)
+            found |= {offer.price_id: Known(offer) for offer in newest if offer.quality != "suspect"}
+            found |= self._with_used([offer for offer in newest if offer.quality == "suspect"])
+        return found
+
+    def held(self) -> tuple[Known, ...]:
+        """Every price whose newest row was set aside, in the order of `latest`."""
+        newest = f"{newest_sql(COLUMNS, '1 = 1')} AND quality = 'suspect'"
+        held = self._offers(f"{newest} ORDER BY kind, item, provider, region, contract, price_id", {})
+        found: dict[str, Known] = {}
+        for some in batches(held, _IDS_A_QUERY):
+            found |= self._with_used(some)
+        return tuple(found.values())
+
+    def _with_used(self, held: Sequence[Offer]) -> dict[str, Known]:
+        """Few prices have a row set aside, so only for those it is asked what is used meanwhile."""
+        if not held:
+            return {}
+        slots = {f"id_{number}": offer.price_id for number, offer in enumerate(held)}
+        wanted = f"p.price_id IN ({', '.join(':' + slot for slot in slots)})"
+        query = newest_sql(COLUMNS, wanted, "AND n.quality <> 'suspect'")
+        used = {offer.price_id: offer for offer in self._offers(query, slots)}
+        decided = {each.observation_id: each for each in self.decisions(*(o.observation_id for o in held))}
+        return {
+            offer.price_id: Known(used.get(offer.price_id), offer, decided.get(offer.observation_id))
+            for offer in held
+        }
+
+    def fetched_since(self, source: str, since: datetime) -> dict[str, Offer]:
+        """The prices that `source` has brought since then: price_id -> its newest row from there."""
+        values = {"source": source, "since": format_time(since)}
+        rows = self._offers(
+            f"SELECT {COLUMNS} FROM observations AS o WHERE source = :source AND fetched_at >= :since "
+            f"AND quality <> 'suspect' ORDER BY {newness_sql('o')[1:-1]}",
+            values,
+        )
+        return {offer.price_id: offer for offer in rows}
+
+    def decisions(self, *observation_ids: str) -> tuple[Decision, ...]:
+        """What people decided on these rows, or on all, oldest first."""
+        with explained(self._place), self._engine.connect() as connection:
+            return read_decisions(connection, observation_ids)
 
     def fetches(self, *sources: str) -> tuple[Fetch, ...]:
         """What refreshes brought from these sources, or from all, oldest first."""
@@ -174,6 +239,13 @@ class PriceStore(StoredPrices):
         with explained(self._place), writing(self._engine) as connection:
             insert_fetches(connection, fetches)
             return insert(connection, offers)
+
+    def decide(self, decision: Decision, offers: Iterable[Offer]) -> None:
+        """Write a decision down and append what follows from it, in one transaction. Raises StoreUnusable."""
+        self._check_writable()
+        with explained(self._place), writing(self._engine) as connection:
+            insert_decision(connection, decision)
+            insert(connection, offers)
 
     def append(self, offers: Iterable[Offer]) -> int:
         """Add observations in one transaction; those that are there already change nothing.

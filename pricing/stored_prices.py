@@ -4,38 +4,24 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date, datetime
 from typing import Unpack
 
 from .errors import UnknownItem
-from .offer import FIELDS, Offer, format_time
+from .offer import FIELDS, Offer
 from .queries import (
     AsOf,
     Filter,
     Filters,
     asked,
-    batches,
     by_date,
     end_of,
     history_sql,
     latest_sql,
-    newest_sql,
-    newness_sql,
 )
 
 COLUMNS = ", ".join(FIELDS)
-# SQLite takes at most 999 values a statement in its older versions.
-_IDS_A_QUERY = 500
-
-
-@dataclass(frozen=True, slots=True)
-class Known:
-    """What the store knows of one price. accepted: the newest row in use; set_aside: the newest suspect
-    row, when it is newer than that."""
-
-    accepted: Offer | None = None
-    set_aside: Offer | None = None
 
 
 class StoredPrices:
@@ -118,34 +104,6 @@ class StoredPrices:
                 f"{self._nearest('region', region, ('electricity',))} Or state one: --electricity-price 0.15"
             )
         return max(known, key=lambda offer: offer.observed_at)
-
-    def known(self, price_ids: Iterable[str]) -> dict[str, Known]:
-        """The newest row in use and the newest suspect one, of each of these prices that has any."""
-        found: dict[str, Known] = {}
-        for ids in batches(sorted(set(price_ids)), _IDS_A_QUERY):
-            slots = {f"id_{number}": price_id for number, price_id in enumerate(ids)}
-            wanted = f"p.price_id IN ({', '.join(':' + slot for slot in slots)})"
-            newest = self._offers(newest_sql(COLUMNS, wanted), slots)
-            held = {offer.price_id: offer for offer in newest if offer.quality == "suspect"}
-            found |= {offer.price_id: Known(offer) for offer in newest if offer.quality != "suspect"}
-            if held:
-                # Few prices have a row set aside, so only those are asked for twice.
-                slots = {f"id_{number}": price_id for number, price_id in enumerate(held)}
-                wanted = f"p.price_id IN ({', '.join(':' + slot for slot in slots)})"
-                query = newest_sql(COLUMNS, wanted, "AND n.quality <> 'suspect'")
-                used = {offer.price_id: offer for offer in self._offers(query, slots)}
-                found |= {price_id: Known(used.get(price_id), offer) for price_id, offer in held.items()}
-        return found
-
-    def fetched_since(self, source: str, since: datetime) -> dict[str, Offer]:
-        """The prices that `source` has brought since then: price_id -> its newest row from there."""
-        values = {"source": source, "since": format_time(since)}
-        rows = self._offers(
-            f"SELECT {COLUMNS} FROM observations AS o WHERE source = :source AND fetched_at >= :since "
-            f"AND quality <> 'suspect' ORDER BY {newness_sql('o')[1:-1]}",
-            values,
-        )
-        return {offer.price_id: offer for offer in rows}
 
     def _nearest(self, column: str, name: str, kinds: tuple[str, ...]) -> str:
         from difflib import get_close_matches

@@ -1,4 +1,4 @@
-"""One row a price, so that the latest of a few prices costs nothing for the history of all others."""
+"""One row a price, so that the latest of a few costs nothing for the history of all; people's decisions."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ down_revision = "0002"
 
 _PLAIN = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
 _KNOWN_BY = "kind provider item region contract"
+
+_DECIDED = "observation_id verdict decided_at decided_by reason"
 
 _LATEST = """
 CREATE VIEW latest AS
@@ -38,6 +40,12 @@ def upgrade() -> None:
     # What these two were for is found through prices now, and each cost a tenth of every append.
     op.drop_index("observations_by_kind", "observations")
     op.drop_index("observations_by_item", "observations")
+    op.create_table(
+        "decisions",
+        *(sa.Column(name, _PLAIN, nullable=False) for name in _DECIDED.split()),
+        sa.Column("stored_as", _PLAIN),
+        sa.PrimaryKeyConstraint("observation_id", "decided_at"),
+    )
 
 
 def downgrade() -> None:
