@@ -96,6 +96,7 @@ readme: $(VENV)/.installed-dev  ## Run every command README shows and write its 
 
 bench: $(VENV)/.installed-dev  ## CPU seconds and memory of the commands people wait for
 	$(BIN)/python tools/bench.py --traces
+	$(BIN)/python tools/bench_prices.py
 
 .PHONY: serve audit
 serve: $(VENV)/.installed-service  ## Serve the same answers over HTTP and in a browser: http://127.0.0.1:8080/

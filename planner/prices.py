@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from .pricing.verify import Verified
 
 Filters = Mapping[str, str | None]
-_MOVES = ("new", "changed", "waiting", "quarantined", "conflict", "gone")
+_MOVES = ("new", "changed", "waiting", "quarantined", "conflict", "rejected", "gone")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ def refresh_prices(
         raise UsageError(str(error), "source") from error
     asking = context or FetchContext(settings=read_settings(settings_file()))
     asking = replace(asking, regions=tuple(regions), deadline_seconds=deadline_seconds)
-    with _opened() as store:
+    with opened() as store:
         report = refresh(store, chosen, asking, total_seconds=deadline_seconds, progress=progress)
         return Refreshed(report, store.where, store.warnings)
 
@@ -111,7 +111,7 @@ def verify_prices(file: str | None = None) -> Verified:
 
     if file is not None:
         return verify_file(Path(file))
-    with _opened() as store:
+    with opened() as store:
         return verify_store(store)
 
 
@@ -122,7 +122,7 @@ def price_series(filters: Filters, as_of: str | date | None = None) -> tuple[Ser
     """
     from .pricing.history import series_of
 
-    with _opened() as store:
+    with opened() as store:
         found = series_of(store.history(_moment(as_of), **_given(filters)))
         if not found:
             raise UsageError(_nothing_like(store, filters))
@@ -143,7 +143,7 @@ def price_history(filters: Filters, as_of: str | date | None = None, *, every: b
 def show_price(item: str, as_of: str | date | None = None) -> Listing:
     """Every latest offer of one item. Raises UsageError, naming the nearest item."""
     at = _moment(as_of)
-    with _opened() as store:
+    with opened() as store:
         offers = store.latest(at, item=item)
         if not offers:
             raise UsageError(_nothing_like(store, {"item": item}))
@@ -154,7 +154,7 @@ def export_prices(filters: Filters, as_of: str | date | None = None, *, history:
     """Stored offers in full, as `import_prices` reads them again."""
     from .pricing.offer import FIELDS
 
-    with _opened() as store:
+    with opened() as store:
         ask = store.history if history else store.latest
         offers = ask(_moment(as_of), **_given(filters))
     rows = [dict(zip(FIELDS, offer.to_record(), strict=True)) for offer in offers]
@@ -215,7 +215,7 @@ def import_prices(
     now = datetime.now(UTC)
     said_at = None if observed_at is None else _moment(observed_at)
     read = read_price_file(Path(file), fetched_at=now, observed_at=said_at, form=form)
-    with _opened() as store:
+    with opened() as store:
         judged = judge_against(store, read.offers, Yardstick(now=now, second_look=False))
         added = 0 if dry_run else store.append(judged.rows)
     return Imported(
@@ -227,7 +227,8 @@ def import_prices(
 # --- inside
 
 
-def _opened() -> PriceStore:
+def opened() -> PriceStore:
+    """The store in force. Raises NothingStored."""
     from .pricing.errors import StoreUnusable
     from .pricing.store import PriceStore
 

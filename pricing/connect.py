@@ -23,6 +23,9 @@ from .errors import StoreUnusable
 MEMORY = "sqlite://"
 
 _BUSY_SECONDS = 30
+# Rows come in the order of their hashes, so a long append touches all of its indexes at once: with SQLite's own
+# 2 MiB a million offers took 1.6 times as long.
+_CACHE_KIB = 64 * 1024
 _NAME_ANOTHER = f"Name another place: {ENVIRONMENT}=sqlite:////path/prices.sqlite"
 
 
@@ -101,6 +104,7 @@ def connect(where: Place) -> Engine:
 def _take_over_transactions(connection: Any, _record: Any) -> None:
     connection.isolation_level = None
     connection.execute(f"PRAGMA busy_timeout = {_BUSY_SECONDS * 1000}")
+    connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
 
 
 def _begin(connection: Connection) -> None:

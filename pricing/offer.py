@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal, InvalidOperation
+from functools import lru_cache
 from operator import attrgetter
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -122,7 +123,7 @@ class Offer:
     @property
     def price_id(self) -> str:
         """Hash of the key fields: the same for every observation of one price."""
-        return _digest(_key_of(self))
+        return _digest_of_key(_key_of(self))
 
     @property
     def observation_id(self) -> str:
@@ -256,11 +257,11 @@ def _check(offer: Offer) -> None:
     for name, value in zip(_INTEGERS, _integers_of(offer), strict=True):
         if value is not None and (type(value) is not int or not 0 <= value < 2**31):
             raise _bad(offer, name, "a whole number, zero or more and below 2^31, is needed")
-    for name, value in zip(_TEXTS, _texts_of(offer), strict=True):
-        if value is None and name not in REQUIRED:
-            continue
+    for value, name in zip(_texts_of(offer), _TEXTS, strict=True):
         # Spaces around a word would make a second key that looks the same; PostgreSQL refuses NUL.
-        if not isinstance(value, str) or not value or not value.isprintable() or value != value.strip():
+        if isinstance(value, str) and value and value.isprintable() and value == value.strip():
+            continue
+        if value is not None or name in REQUIRED:
             raise _bad(offer, name, "one line of text without spaces around it is needed")
     if not (isinstance(offer.currency, str) and len(offer.currency) == 3 and offer.currency.isascii()
             and offer.currency.isalpha() and offer.currency.isupper()):  # fmt: skip
@@ -394,6 +395,12 @@ _RECORD_WRITERS = tuple((FIELDS.index(name), write) for name, write in _WRITE.it
 def _shortest(text: str) -> str:
     """21.957642 and 21.9576420000 are one figure. Not Decimal.normalize(): that rounds to 28 digits."""
     return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+@lru_cache(maxsize=8192)
+def _digest_of_key(values: tuple[object, ...]) -> str:
+    """A history holds the same key thousands of times, one after another."""
+    return _digest(values)
 
 
 def _digest(values: Sequence[object]) -> str:

@@ -13,9 +13,13 @@ from .connect import Place
 from .errors import StoreUnusable
 from .migrating import version_of
 from .offer import FIELDS, Offer, format_time
+from .queries import Filters
 from .schema import HEAD, VERSION_TABLE
 
 _COLUMNS = ("observation_id", "price_id", *FIELDS)
+# What a price is known by: the columns of `prices`.
+_PRICE = ("price_id", *Filters.__annotations__)
+_PRICE_INDEXES = tuple(_COLUMNS.index(name) for name in _PRICE)
 # Enough that the cost of a statement does not show, few enough that a million rows need no gigabyte.
 _ROWS_A_STATEMENT = 10_000
 # Any constant: two processes that make the same PostgreSQL store take turns by it.
@@ -43,7 +47,13 @@ def insert(connection: Connection, offers: Iterable[Offer]) -> int:
         f"INSERT INTO observations ({', '.join(_COLUMNS)}) VALUES ({', '.join([slot] * len(_COLUMNS))}) "
         "ON CONFLICT (observation_id) DO NOTHING"
     )
+    price = (
+        f"INSERT INTO prices ({', '.join(_PRICE)}) VALUES ({', '.join([slot] * len(_PRICE))}) "
+        "ON CONFLICT (price_id) DO NOTHING"
+    )
     while batch := [offer.to_row() for offer in islice(rest, _ROWS_A_STATEMENT)]:
+        prices = {row[1]: tuple(map(row.__getitem__, _PRICE_INDEXES)) for row in batch}
+        connection.exec_driver_sql(price, list(prices.values()))
         # The drivers add up the rows that were not there. Counting the table costs seconds when it is long.
         added += connection.exec_driver_sql(statement, batch).rowcount
     return added

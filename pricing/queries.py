@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 from itertools import islice
+from typing import Any, TypedDict, TypeVar, Unpack
 
 from .offer import Offer, aware, format_time
 
 Filter = str | Collection[str] | None
+T = TypeVar("T")
 AsOf = date | datetime | None
 
 
@@ -28,11 +31,41 @@ def end_of(as_of: date | datetime) -> datetime:
     return datetime.combine(as_of, time.max, UTC)
 
 
-def where(as_of: AsOf, **wanted: Filter) -> tuple[str, dict[str, str]]:
-    """SQL conditions for the filters and their values. Column names are the keywords of this module."""
+class Filters(TypedDict, total=False):
+    """Columns of `prices`, by which a price is found; each takes one value or several, None means any."""
+
+    item: Filter
+    kind: Filter
+    provider: Filter
+    region: Filter
+    contract: Filter
+    condition: Filter
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Which prices a question is about, as SQL.
+
+    where: a condition on the table `prices`. until: whether only rows up to :as_of count.
+    """
+
+    where: str
+    values: dict[str, str]
+    until: bool
+
+    def prices(self, table: str) -> str:
+        """The condition on rows of `table`, which have a price_id."""
+        return f"{table}.price_id IN (SELECT price_id FROM prices WHERE {self.where})"
+
+
+def asked(as_of: AsOf = None, **filters: Unpack[Filters]) -> Asked:
+    """The question for these filters, and for what had been observed by `as_of`."""
     clauses: list[str] = []
     values: dict[str, str] = {}
-    for column, value in wanted.items():
+    given: Mapping[str, Any] = filters
+    for column, value in given.items():
+        if column not in Filters.__annotations__:
+            raise TypeError(f"no filter {column}")
         if value is None:
             continue
         names = [value] if isinstance(value, str) else sorted(value)
@@ -41,8 +74,7 @@ def where(as_of: AsOf, **wanted: Filter) -> tuple[str, dict[str, str]]:
         clauses.append(f"{column} IN ({', '.join(':' + slot for slot in slots)})" if slots else "1 = 0")
     if as_of is not None:
         values["as_of"] = format_time(end_of(as_of))
-        clauses.append(_UNTIL.removeprefix(" AND "))
-    return "".join(f" AND {clause}" for clause in clauses), values
+    return Asked(" AND ".join(clauses) or "1 = 1", values, as_of is not None)
 
 
 def newness_sql(table: str) -> str:
@@ -50,7 +82,7 @@ def newness_sql(table: str) -> str:
     return f"({table}.observed_at, coalesce({table}.fetched_at, {table}.observed_at), {table}.observation_id)"
 
 
-def batches(values: Sequence[str], size: int) -> Iterator[list[str]]:
+def batches(values: Sequence[T], size: int) -> Iterator[list[T]]:
     """The values, so many at a time."""
     rest = iter(values)
     while batch := list(islice(rest, size)):
@@ -62,34 +94,31 @@ def by_date(as_of: AsOf) -> str:
     return "" if as_of is None else f" by {as_of.isoformat()}"
 
 
-_UNTIL = " AND observed_at <= :as_of"
-
-
-def history_sql(columns: str, clauses: str) -> str:
-    """Every observation, oldest first. clauses: what `where` gave."""
-    return f"SELECT {columns} FROM observations AS o WHERE 1 = 1{clauses} ORDER BY {newness_sql('o')[1:-1]}"
-
-
-def latest_sql(columns: str, clauses: str, *, by_item: bool) -> str:
-    """The newest row of each price that is not suspect. clauses: what `where` gave.
-
-    by_item: look the newest row up once for each price instead of comparing rows: filters are on what a price
-    is known by, so 10,000 rows of one item and region then cost about as much as ten. Of a whole kind it is
-    the other way round.
-    """
-    until = " AND n.observed_at <= :as_of" if clauses.endswith(_UNTIL) else ""
-    order = "ORDER BY kind, item, provider, region, contract, price_id"
-    if by_item:
-        newest = (
-            "SELECT n.observation_id FROM observations AS n WHERE n.price_id = k.price_id "
-            f"AND n.quality <> 'suspect'{until} ORDER BY n.observed_at DESC, "
-            "coalesce(n.fetched_at, n.observed_at) DESC, n.observation_id DESC LIMIT 1"
-        )
-        keys = f"SELECT DISTINCT price_id FROM observations WHERE 1 = 1{clauses.removesuffix(_UNTIL)}"
-        found = f"SELECT ({newest}) FROM ({keys}) AS k"
-        return f"SELECT {columns} FROM observations AS o WHERE o.observation_id IN ({found}) {order}"
+def history_sql(columns: str, asked: Asked) -> str:
+    """Every observation of the prices asked for, oldest first."""
+    until = " AND observed_at <= :as_of" if asked.until else ""
     return (
-        f"SELECT {columns} FROM observations AS o WHERE quality <> 'suspect'{clauses} AND NOT EXISTS ("
-        "SELECT 1 FROM observations AS n WHERE n.price_id = o.price_id AND n.quality <> 'suspect'"
-        f"{until} AND {newness_sql('n')} > {newness_sql('o')}) {order}"
+        f"SELECT {columns} FROM observations AS o WHERE {asked.prices('o')}{until} "
+        f"ORDER BY {newness_sql('o')[1:-1]}"
     )
+
+
+def latest_sql(columns: str, asked: Asked) -> str:
+    """The newest row of each price asked for that is not suspect, in a fixed order."""
+    by_then = " AND n.observed_at <= :as_of" if asked.until else ""
+    newest = newest_sql(columns, asked.where, f"AND n.quality <> 'suspect'{by_then}")
+    return f"{newest} ORDER BY kind, item, provider, region, contract, price_id"
+
+
+def newest_sql(columns: str, prices: str, rows: str = "") -> str:
+    """The newest row of each price. prices: a condition on the table `prices`; rows: more on observations n.
+
+    Each price's newest row is looked up by the index, so that a long history costs no more than a short one.
+    """
+    newest = (
+        f"SELECT n.observation_id FROM observations AS n WHERE n.price_id = p.price_id {rows} "
+        "ORDER BY n.observed_at DESC, coalesce(n.fetched_at, n.observed_at) DESC, n.observation_id DESC "
+        "LIMIT 1"
+    )
+    found = f"SELECT ({newest}) FROM prices AS p WHERE {prices}"
+    return f"SELECT {columns} FROM observations AS o WHERE o.observation_id IN ({found})"

@@ -9,6 +9,7 @@ migrates and explains.
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -16,15 +17,14 @@ from typing import TYPE_CHECKING, Self
 from . import snapshot
 from .address import sqlite_file
 from .errors import BadOffer
-from .offer import FIELDS, Offer
-from .queries import AsOf, Filter, history_sql, latest_sql, where
+from .offer import Offer
 from .schema import HEAD, VERSION_TABLE
+from .stored_prices import StoredPrices
 
 if TYPE_CHECKING:
     from .store import PriceStore
 
 _BUSY_SECONDS = 30
-_COLUMNS = ", ".join(FIELDS)
 
 
 def open_for_reading(url: str | None = None) -> PriceStore | SqliteFile:
@@ -37,7 +37,7 @@ def open_for_reading(url: str | None = None) -> PriceStore | SqliteFile:
     return _store(url) if connection is None else SqliteFile(connection, url)
 
 
-class SqliteFile:
+class SqliteFile(StoredPrices):
     """One store file, read in one transaction: every answer is of one moment."""
 
     warnings: tuple[str, ...] = ()
@@ -46,30 +46,13 @@ class SqliteFile:
         self._connection = connection
         self._url = url
 
-    def latest(self, as_of: AsOf = None, **filters: Filter) -> tuple[Offer, ...]:
-        """As PriceStore.latest."""
-        clauses, values = where(as_of, **filters)
-        found = self._offers(latest_sql(_COLUMNS, clauses, by_item=filters.get("item") is not None), values)
-        if found is not None:
-            return found
-        with _store(self._url) as store:
-            return store.latest(as_of, **filters)
-
-    def history(self, as_of: AsOf = None, **filters: Filter) -> tuple[Offer, ...]:
-        """As PriceStore.history."""
-        clauses, values = where(as_of, **filters)
-        found = self._offers(history_sql(_COLUMNS, clauses), values)
-        if found is not None:
-            return found
-        with _store(self._url) as store:
-            return store.history(as_of, **filters)
-
-    def _offers(self, query: str, values: dict[str, str]) -> tuple[Offer, ...] | None:
-        """None where the file cannot be read after all: PriceStore then says what is wrong with it."""
+    def _offers(self, query: str, values: Mapping[str, str]) -> tuple[Offer, ...]:
         try:
             return tuple(map(Offer.from_record, self._connection.execute(query, values)))
         except (sqlite3.Error, BadOffer):
-            return None
+            # The file cannot be read after all: PriceStore says what is wrong with it.
+            with _store(self._url) as store:
+                return store._offers(query, values)
 
     def __enter__(self) -> Self:
         return self

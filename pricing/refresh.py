@@ -59,20 +59,25 @@ class SourceReport:
     def line(self, now: datetime) -> str:
         """The report in one line."""
         if self.status == "ok":
-            counts = [f"{self.offers} offers", f"{self.count('new')} new", f"{self.count('changed')} changed"]
+            counts = [
+                _many(self.offers, "offer"),
+                f"{self.count('new')} new",
+                f"{self.count('changed')} changed",
+            ]
             counts += [
                 f"{n} {what}"
-                for what in ("waiting", "quarantined", "conflict", "gone")
+                for what in ("waiting", "quarantined", "conflict", "rejected", "gone")
                 if (n := self.count(what))
             ]
-            counts += [f"{self.bad} unreadable rows"] if self.bad else []
+            counts += [_many(self.bad, "unreadable row")] if self.bad else []
             return ", ".join([*counts, f"{self.unchanged} as before"])
         if self.status == "unavailable":
             return f"skipped: needs {self.message}"
         kept = "no price of it is stored yet"
         if self.kept_until is not None:
             age = max(now - self.kept_until, timedelta(0))
-            kept = f"kept {self.kept} prices, the newest of {self.kept_until:%Y-%m-%d}, {age.days} days old"
+            kept = f"kept {_many(self.kept, 'price')}, the newest of {self.kept_until:%Y-%m-%d}, "
+            kept += f"{_many(age.days, 'day')} old"
         return f"{self.status}: {self.message}; {kept}"
 
     def count(self, what: str) -> int:
@@ -92,10 +97,19 @@ class RefreshReport:
 
     @property
     def exit_code(self) -> int:
-        """0 all answered or were skipped for want of credentials; 6 some failed; 5 nothing to plan on."""
+        """5: nothing to plan on. 6: some failed, or none could be asked. 0: all answered or were skipped.
+
+        A source skipped for want of credentials is no failure; a refresh that asked nobody is no success.
+        """
         if not self.usable:
             return 5
-        return 6 if any(each.status in ("failed", "shrunk") for each in self.sources) else 0
+        failed = any(each.status in ("failed", "shrunk") for each in self.sources)
+        return 6 if failed or self.nobody_asked else 0
+
+    @property
+    def nobody_asked(self) -> bool:
+        """Whether every source was skipped."""
+        return bool(self.sources) and all(each.status == "unavailable" for each in self.sources)
 
     @property
     def moves(self) -> tuple[Move, ...]:
@@ -111,6 +125,10 @@ class _Part:
     fetch: Fetch
     rows: tuple[Offer, ...] = ()
     known: Mapping[str, Known] = field(default_factory=dict)
+
+
+def _many(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"
 
 
 def refresh(

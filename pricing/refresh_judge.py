@@ -35,7 +35,8 @@ Band = tuple[Decimal, Decimal]
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """One price and how it moved. what: "new", "changed", "waiting", "quarantined", "conflict" or "gone"."""
+    """One price and how it moved. what: "new", "changed", "waiting", "quarantined", "conflict", "rejected" or
+    "gone"."""
 
     what: str
     offer: Offer
@@ -128,23 +129,32 @@ def _judge_one(offer: Offer, known: Known, by: Yardstick, verdicts: _Verdicts) -
             verdicts.unchanged += 1
             return known
         why = f"{before.source} is the seller's own word"
-        return Known(before, _set_aside(offer, before, held, "conflict", why, verdicts))
+        return _still_held(known, _set_aside(offer, before, held, "conflict", why, verdicts))
     wrong = _implausible(offer, before, by)
     if wrong is not None:
-        return Known(before, _set_aside(offer, before, held, "quarantined", wrong, verdicts))
+        return _still_held(known, _set_aside(offer, before, held, "quarantined", wrong, verdicts))
     if before is not None and offer.observed_at < before.observed_at:
         verdicts.rows.append(offer)  # an older observation fills history; it replaces nothing
         return known
     confirmed = held is not None and _confirms(offer, held)
+    if confirmed and held is not None and known.decision is not None:
+        # Whoever rejected a price does not want it because it comes again.
+        verdicts.moves.append(Move("rejected", offer, before, known.decision.text))
+        return known
     if by.second_look and _is_large(offer, before) and not confirmed:
         why = "waits for a second observation; until then the old price stays"
-        return Known(before, _set_aside(offer, before, held, "waiting", why, verdicts))
+        return _still_held(known, _set_aside(offer, before, held, "waiting", why, verdicts))
     verdicts.rows.append(offer)
     if before is None:
         verdicts.moves.append(Move("new", offer))
     elif offer.amount != before.amount:
         verdicts.moves.append(Move("changed", offer, before, "confirmed" if confirmed else None))
     return Known(offer)
+
+
+def _still_held(known: Known, held: Offer) -> Known:
+    """A decision is on one row; another one that is set aside is open again."""
+    return known if held is known.set_aside else Known(known.accepted, held)
 
 
 def _set_aside(

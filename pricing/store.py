@@ -11,11 +11,10 @@ A store that is up to date opens without Alembic.
 from __future__ import annotations
 
 import os
-from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
-from datetime import date, datetime
+from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -34,27 +33,17 @@ from .connect import (
     use_write_ahead_log,
     writing,
 )
-from .errors import BadOffer, StoreUnusable, UnknownItem
+from .decisions import Decision, insert_decision, read_decisions
+from .errors import BadOffer, StoreUnusable
 from .fetches import Fetch, insert_fetches, read_fetches
 from .locks import only_refresher
-from .offer import FIELDS, Offer, format_time
+from .offer import Offer, format_time
 from .prepare import insert, is_loaded, prepare, schema_version
-from .queries import (
-    AsOf,
-    Filter,
-    batches,
-    by_date,
-    end_of,
-    history_sql,
-    latest_sql,
-    newness,
-    newness_sql,
-    where,
-)
+from .queries import asked, batches, newest_sql, newness_sql
 from .raw_answers import RawAnswers
 from .schema import HEAD
+from .stored_prices import COLUMNS, StoredPrices
 
-_COLUMNS = ", ".join(FIELDS)
 # SQLite takes at most 999 values a statement in its older versions.
 _IDS_A_QUERY = 500
 
@@ -62,13 +51,14 @@ _IDS_A_QUERY = 500
 @dataclass(frozen=True, slots=True)
 class Known:
     """What the store knows of one price. accepted: the newest row in use; set_aside: the newest suspect
-    row, when it is newer than that."""
+    row, when it is newer than that; decision: what somebody said of the suspect row last."""
 
     accepted: Offer | None = None
     set_aside: Offer | None = None
+    decision: Decision | None = None
 
 
-class PriceStore:
+class PriceStore(StoredPrices):
     """What things cost, and when that was said.
 
     where: the store's address, without a password.
@@ -128,139 +118,54 @@ class PriceStore:
 
     # --- reading
 
-    def latest(
-        self,
-        as_of: AsOf = None,
-        *,
-        item: Filter = None,
-        kind: Filter = None,
-        provider: Filter = None,
-        region: Filter = None,
-        contract: Filter = None,
-        condition: Filter = None,
-    ) -> tuple[Offer, ...]:
-        """The newest observation of each price, ordered by kind, item, provider, region, contract.
-
-        as_of: only what had been observed by then; a date means the end of that day in UTC.
-        Each filter takes one value or several. Rows of quality "suspect" stay in history and are never
-        answered here; a row whose amount is None is: that the price is not known is news as well.
-        """
-        clauses, values = where(
-            as_of,
-            item=item,
-            kind=kind,
-            provider=provider,
-            region=region,
-            contract=contract,
-            condition=condition,
-        )
-        return self._offers(latest_sql(_COLUMNS, clauses, by_item=item is not None), values)
-
-    def history(
-        self,
-        as_of: AsOf = None,
-        *,
-        item: Filter = None,
-        kind: Filter = None,
-        provider: Filter = None,
-        region: Filter = None,
-        contract: Filter = None,
-        condition: Filter = None,
-    ) -> tuple[Offer, ...]:
-        """Every observation that passes the filters, oldest first, suspect ones too."""
-        clauses, values = where(
-            as_of,
-            item=item,
-            kind=kind,
-            provider=provider,
-            region=region,
-            contract=contract,
-            condition=condition,
-        )
-        return self._offers(history_sql(_COLUMNS, clauses), values)
-
-    def first_after(
-        self, as_of: date | datetime, *, item: Filter = None, kind: Filter = None
-    ) -> tuple[Offer, ...]:
-        """For each price that had not been observed by `as_of`: its first observation after it.
-
-        For looking back to a time from which some prices (parts, power) are not recorded: each row comes as
-        quality "estimated" with the reason, so that nobody takes it for what was known then.
-        """
-        end = end_of(as_of)
-        first: dict[str, Offer] = {}
-        for offer in self.history(item=item, kind=kind):
-            if offer.quality != "suspect":
-                first.setdefault(offer.price_id, offer)
-        return tuple(
-            replace(
-                offer,
-                quality="estimated",
-                reason=f"first observed on {offer.observed_at:%Y-%m-%d}, after {end:%Y-%m-%d}"
-                + (f"; {offer.reason}" if offer.reason else ""),
-            )
-            for offer in first.values()
-            if offer.observed_at > end
-        )
-
-    def latest_by_item(self, kind: Filter = None, as_of: AsOf = None) -> dict[str, tuple[Offer, ...]]:
-        """The latest offers, grouped by item."""
-        groups: defaultdict[str, list[Offer]] = defaultdict(list)
-        for offer in self.latest(as_of, kind=kind):
-            groups[offer.item].append(offer)
-        return {name: tuple(offers) for name, offers in groups.items()}
-
-    def retail(self, item: str, condition: str = "new", as_of: AsOf = None) -> Offer:
-        """The price in USD to expect for one card or part.
-
-        A median or mean of several sales comes before a single listing, then the newer before the older.
-        Used cards are bought at what others sell them for, so the resale series answers for them.
-        Raises UnknownItem.
-        """
-        kinds = ("gpu_retail", "part_retail", "system_retail", "resale")
-        found = self.latest(as_of, item=item, kind=kinds, condition=condition)
-        offer = best_retail(found)
-        if offer is None:
-            raise UnknownItem(
-                f'no price of "{item}", {condition}, is stored{by_date(as_of)}.'
-                f"{self._nearest('item', item, kinds)} All prices: planner prices list"
-            )
-        return offer
-
-    def electricity(self, region: str = "us", customer: str = "commercial", as_of: AsOf = None) -> Offer:
-        """The price of a kWh in a region such as "us", "us-virginia" or "europe". Raises UnknownItem."""
-        found = self.latest(as_of, kind="electricity", item=f"electricity-{customer}", region=region)
-        known = [offer for offer in found if offer.amount is not None]
-        if not known:
-            raise UnknownItem(
-                f'no {customer} electricity price of region "{region}" is stored{by_date(as_of)}.'
-                f"{self._nearest('region', region, ('electricity',))} Or state one: --electricity-price 0.15"
-            )
-        return max(known, key=lambda offer: offer.observed_at)
-
     def known(self, price_ids: Iterable[str]) -> dict[str, Known]:
         """The newest row in use and the newest suspect one, of each of these prices that has any."""
         found: dict[str, Known] = {}
         for ids in batches(sorted(set(price_ids)), _IDS_A_QUERY):
             slots = {f"id_{number}": price_id for number, price_id in enumerate(ids)}
-            wanted = f"o.price_id IN ({', '.join(':' + slot for slot in slots)})"
-            for offer in self._newest(f"{wanted} AND quality <> 'suspect'", "<>", slots):
-                found[offer.price_id] = Known(offer)
-            for offer in self._newest(f"{wanted} AND quality = 'suspect'", "=", slots):
-                accepted = found.get(offer.price_id, Known()).accepted
-                if accepted is None or newness(offer) > newness(accepted):
-                    found[offer.price_id] = Known(accepted, offer)
+            wanted = f"p.price_id IN ({', '.join(':' + slot for slot in slots)})"
+            newest = self._offers(newest_sql(COLUMNS, wanted), slots)
+            found |= {offer.price_id: Known(offer) for offer in newest if offer.quality != "suspect"}
+            found |= self._with_used([offer for offer in newest if offer.quality == "suspect"])
         return found
+
+    def held(self) -> tuple[Known, ...]:
+        """Every price whose newest row was set aside, in the order of `latest`."""
+        newest = f"{newest_sql(COLUMNS, '1 = 1')} AND quality = 'suspect'"
+        held = self._offers(f"{newest} ORDER BY kind, item, provider, region, contract, price_id", {})
+        found: dict[str, Known] = {}
+        for some in batches(held, _IDS_A_QUERY):
+            found |= self._with_used(some)
+        return tuple(found.values())
+
+    def _with_used(self, held: Sequence[Offer]) -> dict[str, Known]:
+        """Few prices have a row set aside, so only for those it is asked what is used meanwhile."""
+        if not held:
+            return {}
+        slots = {f"id_{number}": offer.price_id for number, offer in enumerate(held)}
+        wanted = f"p.price_id IN ({', '.join(':' + slot for slot in slots)})"
+        query = newest_sql(COLUMNS, wanted, "AND n.quality <> 'suspect'")
+        used = {offer.price_id: offer for offer in self._offers(query, slots)}
+        decided = {each.observation_id: each for each in self.decisions(*(o.observation_id for o in held))}
+        return {
+            offer.price_id: Known(used.get(offer.price_id), offer, decided.get(offer.observation_id))
+            for offer in held
+        }
 
     def fetched_since(self, source: str, since: datetime) -> dict[str, Offer]:
         """The prices that `source` has brought since then: price_id -> its newest row from there."""
         values = {"source": source, "since": format_time(since)}
         rows = self._offers(
-            f"SELECT {_COLUMNS} FROM observations AS o WHERE source = :source AND fetched_at >= :since "
+            f"SELECT {COLUMNS} FROM observations AS o WHERE source = :source AND fetched_at >= :since "
             f"AND quality <> 'suspect' ORDER BY {newness_sql('o')[1:-1]}",
             values,
         )
         return {offer.price_id: offer for offer in rows}
+
+    def decisions(self, *observation_ids: str) -> tuple[Decision, ...]:
+        """What people decided on these rows, or on all, oldest first."""
+        with explained(self._place), self._engine.connect() as connection:
+            return read_decisions(connection, observation_ids)
 
     def fetches(self, *sources: str) -> tuple[Fetch, ...]:
         """What refreshes brought from these sources, or from all, oldest first."""
@@ -272,10 +177,12 @@ class PriceStore:
 
         Read in batches, so that a long history fits. item: only its rows.
         """
-        clauses, values = where(None, item=item)
-        query = f"SELECT observation_id, price_id, {_COLUMNS} FROM observations WHERE 1 = 1{clauses}"
+        question = asked(item=item)
+        query = (
+            f"SELECT observation_id, price_id, {COLUMNS} FROM observations AS o WHERE {question.prices('o')}"
+        )
         with explained(self._place), self._engine.connect() as connection:
-            for row in connection.execution_options(yield_per=5000).execute(text(query), values):
+            for row in connection.execution_options(yield_per=5000).execute(text(query), question.values):
                 yield str(row[0]), str(row[1]), self._as_offer(row[2:])
 
     def damage(self) -> str | None:
@@ -288,20 +195,25 @@ class PriceStore:
 
     def has_prices(self, *kinds: str) -> bool:
         """Whether any known, trusted price of these kinds is stored."""
-        clauses, values = where(None, kind=kinds)
+        question = asked(kind=kinds)
         query = (
-            f"SELECT 1 FROM observations WHERE amount IS NOT NULL AND quality <> 'suspect'{clauses} LIMIT 1"
+            "SELECT 1 FROM observations AS o WHERE amount IS NOT NULL AND quality <> 'suspect' "
+            f"AND {question.prices('o')} LIMIT 1"
         )
         with explained(self._place), self._engine.connect() as connection:
-            return connection.execute(text(query), values).scalar() is not None
+            return connection.execute(text(query), question.values).scalar() is not None
+
+    def lost_rows(self) -> int:
+        """Rows whose price is not in the list of prices: no question finds them. There must be none."""
+        query = "SELECT count(*) FROM observations WHERE price_id NOT IN (SELECT price_id FROM prices)"
+        with explained(self._place), self._engine.connect() as connection:
+            return int(connection.execute(text(query)).scalar_one())
 
     @property
     def items(self) -> tuple[str, ...]:
         """Every item that has a row."""
         with explained(self._place), self._engine.connect() as connection:
-            return tuple(
-                connection.execute(text("SELECT DISTINCT item FROM observations ORDER BY 1")).scalars()
-            )
+            return tuple(connection.execute(text("SELECT DISTINCT item FROM prices ORDER BY 1")).scalars())
 
     @property
     def raw_answers(self) -> RawAnswers | None:
@@ -327,6 +239,13 @@ class PriceStore:
         with explained(self._place), writing(self._engine) as connection:
             insert_fetches(connection, fetches)
             return insert(connection, offers)
+
+    def decide(self, decision: Decision, offers: Iterable[Offer]) -> None:
+        """Write a decision down and append what follows from it, in one transaction. Raises StoreUnusable."""
+        self._check_writable()
+        with explained(self._place), writing(self._engine) as connection:
+            insert_decision(connection, decision)
+            insert(connection, offers)
 
     def append(self, offers: Iterable[Offer]) -> int:
         """Add observations in one transaction; those that are there already change nothing.
@@ -355,18 +274,10 @@ class PriceStore:
 
     # --- inside
 
-    def _offers(self, query: str, values: dict[str, str]) -> tuple[Offer, ...]:
+    def _offers(self, query: str, values: Mapping[str, str]) -> tuple[Offer, ...]:
         with explained(self._place), self._engine.connect() as connection:
-            rows: Any = connection.execute(text(query), values).all()
+            rows: Any = connection.execute(text(query), dict(values)).all()
         return tuple(map(self._as_offer, rows))
-
-    def _newest(self, where: str, comparison: str, values: dict[str, str]) -> tuple[Offer, ...]:
-        return self._offers(
-            f"SELECT {_COLUMNS} FROM observations AS o WHERE {where} AND NOT EXISTS (SELECT 1 FROM "
-            f"observations AS n WHERE n.price_id = o.price_id AND n.quality {comparison} 'suspect' "
-            f"AND {newness_sql('n')} > {newness_sql('o')})",
-            values,
-        )
 
     def _as_offer(self, row: Any) -> Offer:
         try:
@@ -375,20 +286,3 @@ class PriceStore:
             raise StoreUnusable(
                 f"{self.where} holds a row that is no offer ({error}). Put back a copy of the store."
             ) from None
-
-    def _nearest(self, column: str, name: str, kinds: tuple[str, ...]) -> str:
-        from difflib import get_close_matches
-
-        names = sorted({getattr(offer, column) for offer in self.latest(kind=kinds)})
-        close = get_close_matches(name, names, n=1, cutoff=0.6)
-        return f' Did you mean "{close[0]}"?' if close else ""
-
-
-def best_retail(offers: Iterable[Offer]) -> Offer | None:
-    """Of several sellers' prices of one thing, the one to reckon with; None when none is known in USD.
-
-    A price over several sales before a single listing (one listing may be a scalper's: 3,399 against a
-    median of 3,089 for the RTX 4090 in mid-2025), then the newer before the older.
-    """
-    known = [offer for offer in offers if offer.amount is not None and offer.currency == "USD"]
-    return max(known, key=lambda offer: ((offer.sample_n or 1) > 1, offer.observed_at), default=None)

@@ -9,6 +9,7 @@ import typer
 
 from planner.cli.answering import answers
 from planner.cli.output import Answer
+from planner.cli.price_review import review
 
 Item = Annotated[str | None, typer.Option(help="An instance, a GPU, a part of a rig.")]
 Provider = Annotated[str | None, typer.Option(help="aws, gcp, azure, lambda and so on.")]
@@ -24,7 +25,7 @@ def register(app: typer.Typer) -> None:
     """Add the commands to the group."""
     for name, command in (
         ("show", show), ("history", history), ("refresh", refresh), ("verify", verify),
-        ("import", import_), ("export", export), ("schedule", schedule),
+        ("review", review), ("import", import_), ("export", export), ("schedule", schedule),
     ):  # fmt: skip
         app.command(name)(command)
 
@@ -38,7 +39,8 @@ def refresh(
 ) -> Answer:
     """Ask the sources for prices, show what moved, store it.
 
-    Exit 6: some sources failed, their stored prices were kept. Exit 5: no usable price is stored.
+    Exit 6: some sources failed or none could be asked, the stored prices were kept. Exit 5: no usable price
+    is stored.
 
     Example: planner prices refresh --source aws-price-list --region eu-west-1
     """
@@ -46,7 +48,7 @@ def refresh(
     from planner.errors import UsageError
     from planner.prices import refresh_prices
     from planner.pricing.locks import RefreshRunning
-    from planner.reports.price_pages import conclusion, refresh_page
+    from planner.reports.price_pages import asked_nobody, conclusion, refresh_page
 
     try:
         seconds = float(deadline)
@@ -67,6 +69,9 @@ def refresh(
     for warning in done.warnings:
         print(f"warning: {warning}", file=sys.stderr)
     document = done.to_json()
+    if asked_nobody(document):
+        print("warning: no source could be asked, so no price is newer than before", file=sys.stderr)
+        print("each needs a package or credentials; which ones stands beside it", file=sys.stderr)
     sources = [{**each, "warnings": "; ".join(each["warnings"])} for each in document["sources"]]
     return Answer(
         document=document,

@@ -37,15 +37,22 @@ def refresh_page(document: Mapping[str, Any], look: Look) -> str:
 
 def conclusion(document: Mapping[str, Any]) -> str:
     """What the exit code means, in words."""
-    stored = f"{document['rows_added']} rows added to {document['store']}."
+    rows = document["rows_added"]
+    stored = f"{rows} row{'' if rows == 1 else 's'} added to {document['store']}."
     if document["exit_code"] == 5:
         return f"{stored} No usable price is stored."
     names = [each["source"] for each in document["sources"] if each["status"] in ("failed", "shrunk")]
     if names:
         return f"{stored} Without an answer to use: {', '.join(names)}; their stored prices were kept."
-    if document["sources"] and all(each["status"] == "unavailable" for each in document["sources"]):
+    if asked_nobody(document):
         return f"{stored} No source could be asked; plans go on with the stored prices, ages shown."
-    return stored
+    held = sum(move["what"] in ("waiting", "quarantined") for move in document["moves"])
+    return f"{stored} {held} set aside: planner prices review" if held else stored
+
+
+def asked_nobody(document: Mapping[str, Any]) -> bool:
+    """Whether every source was skipped."""
+    return bool(document["sources"]) and all(each["status"] == "unavailable" for each in document["sources"])
 
 
 def import_page(document: Mapping[str, Any], look: Look) -> str:
@@ -76,8 +83,8 @@ def _moves(moves: Sequence[Mapping[str, Any]], look: Look) -> str:
     if not moves:
         return ""
     # A step that was held back or made is news; the hundredth new price is not.
-    order = {"changed": 0, "waiting": 1, "quarantined": 2, "conflict": 3, "gone": 4, "new": 5}
-    ranked = sorted(moves, key=lambda move: order.get(move["what"], 6))
+    order = {"changed": 0, "waiting": 1, "quarantined": 2, "conflict": 3, "rejected": 4, "gone": 5, "new": 6}
+    ranked = sorted(moves, key=lambda move: order.get(move["what"], 7))
     shown = ranked[:MOST_MOVES]
     text = "\n" + listing(shown, _MOVE_COLUMNS, look, drop=("provider", "currency", "region"))
     if len(ranked) > len(shown):

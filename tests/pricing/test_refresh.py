@@ -75,13 +75,13 @@ def test_c40_one_provider_down_keeps_its_rows_with_their_old_time_and_is_named(s
     assert report.exit_code == 6
     gcp = report.sources[1]
     assert (gcp.status, gcp.kept) == ("failed", 1)
-    assert gcp.line(NOW) == "failed: status 503; kept 1 prices, the newest of 2026-09-10, 1 days old"
+    assert gcp.line(NOW) == "failed: status 503; kept 1 price, the newest of 2026-09-10, 1 day old"
 
 
 def test_c40_a_provider_that_never_answered_keeps_what_was_packaged_of_it(store: PriceStore) -> None:
     store.append([replace(A2, observed_at=NOW - timedelta(days=39))])
     report = ask(store, MovableClock(), failing("gcp", SourceFailed("status 503")))
-    assert "kept 1 prices, the newest of 2026-08-03, 39 days old" in only(report).line(NOW)
+    assert "kept 1 price, the newest of 2026-08-03, 39 days old" in only(report).line(NOW)
     assert report.exit_code == 6
 
 
@@ -95,6 +95,13 @@ def test_a_source_without_credentials_is_skipped_and_says_what_it_needs(store: P
     report = ask(store, MovableClock(), saying("aws", P4D), failing("gcp", SourceUnavailable("a key")))
     assert report.exit_code == 0
     assert report.sources[1].line(NOW) == "skipped: needs a key"
+
+
+def test_a_refresh_that_could_ask_nobody_is_no_success(store: PriceStore) -> None:
+    store.append([P4D])
+    report = ask(store, MovableClock(), failing("aws", SourceUnavailable("boto3")))
+    assert (report.nobody_asked, report.exit_code) == (True, 6)
+    assert ask(store, MovableClock()).exit_code == 0, "nobody was meant to be asked"
 
 
 def test_a_fault_inside_a_source_stops_neither_the_others_nor_shows_what_it_held(store: PriceStore) -> None:

@@ -18,7 +18,9 @@ from sqlalchemy import text
 
 from planner.pricing.errors import BadOffer, UnknownItem
 from planner.pricing.offer import Offer
-from planner.pricing.store import PriceStore, best_retail, end_of
+from planner.pricing.queries import end_of
+from planner.pricing.store import PriceStore
+from planner.pricing.stored_prices import best_retail
 
 
 @cache

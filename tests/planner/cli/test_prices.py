@@ -7,6 +7,7 @@ import io
 import json
 import socket
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -17,6 +18,7 @@ import pytest
 from planner.pricing import sources as registry
 from planner.pricing.csv_files import write_offers
 from planner.pricing.offer import Offer
+from planner.pricing.sources.errors import SourceUnavailable
 from planner.pricing.store import PriceStore
 
 Planner = Callable[..., Any]
@@ -166,6 +168,49 @@ def offline(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("planner.pricing.sources.http._FIRST_WAIT_SECONDS", 0.0)
 
 
+def test_review_lists_what_is_set_aside_and_keeps_who_accepted_it(planner: Planner) -> None:
+    with PriceStore.open() as store:
+        (p5,) = store.latest(item="p5.48xlarge", provider="aws", region="us-east-1", contract="on_demand")
+        now = datetime.now(UTC)
+        held = replace(
+            p5, amount=Decimal("5.504"), observed_at=now, fetched_at=now, quality="suspect", reason="a tenth"
+        )
+        store.append([held])
+    (row,) = json.loads(planner("prices", "review", "--format", "json").out)["held"]
+    assert (row["amount"], row["amount_in_use"], row["change_percent"]) == ("5.504", "55.04", -90.0)
+    assert row["id"] in planner("prices", "review").out
+    for flags, wanted in (
+        ((), "--accept or --reject"), (("--accept",), "say why"), (("--accept", "--reject"), "one of them"),
+    ):  # fmt: skip
+        said = planner("prices", "review", row["id"], *flags)
+        assert (said.code, wanted in said.err) == (2, True), said.err
+    assert planner("prices", "review", "--accept").code == 2
+    said = planner("prices", "review", row["id"], "--accept", "--reason", "on the bill", "--by", "Ann")
+    assert (said.code, "accepted by Ann" in said.out) == (0, True)
+    (logged,) = json.loads(planner("prices", "review", "--log", "--format", "json").out)["decisions"]
+    assert (logged["verdict"], logged["decided_by"], logged["decision_reason"]) == (
+        "accepted", "Ann", "on the bill",
+    )  # fmt: skip
+    shown = json.loads(planner("prices", "show", "p5.48xlarge", "--format", "json").out)
+    assert "5.504" in [each["amount"] for each in shown["offers"]]
+    assert json.loads(planner("prices", "review", "--format", "json").out)["held"] == []
+
+
+def test_refresh_where_no_source_can_be_asked_warns_and_exits_6(
+    planner: Planner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def missing(self: object, context: object) -> Any:
+        raise SourceUnavailable("boto3")
+
+    (info,) = [info for info in registry.sources() if info.name == "aws-price-list"]
+    monkeypatch.setattr(info.make, "fetch", missing)
+    said = planner("prices", "refresh", "--source", "aws-price-list")
+    assert said.code == 6
+    assert "warning: no source could be asked" in said.err
+    assert "skipped: needs boto3" in said.out
+    assert all(len(line) <= 80 for line in said.err.splitlines())
+
+
 @pytest.mark.usefixtures("offline")
 def test_refresh_without_network_and_credentials_says_so_per_source_and_keeps_the_prices(
     planner: Planner,
@@ -228,6 +273,6 @@ def test_a_refresh_shows_what_moved(planner: Planner, monkeypatch: pytest.Monkey
     monkeypatch.setattr(registry, "_registry", {**registry._registry, "made": made})
     said = planner("prices", "refresh", "--source", "made")
     assert said.code == 0
-    assert "1 offers, 0 new, 1 changed" in said.out
+    assert "1 offer, 0 new, 1 changed" in said.out
     (line,) = [line for line in said.out.splitlines() if line.startswith("changed")]
     assert {"p5.48xlarge", "55.04", "60.544", "10.0"} <= set(line.split())
