@@ -88,6 +88,7 @@ def make_plan(planning: Planning) -> Plan:
         evaluated=len(rows),
         snapshot=snapshot_of(market),
         limits=limits.as_text(),
+        request=request.to_json(),
     )
 
 
