@@ -17,8 +17,10 @@ if TYPE_CHECKING:
     from typing import Any
 
     from .api import (
+        breakeven,
         estimate_memory,
         estimate_throughput,
+        explain_plan,
         list_hardware,
         list_prices,
         list_workloads,
@@ -36,6 +38,8 @@ if TYPE_CHECKING:
 _HOME = {
     "optimize": "api",
     "optimize_schedule": "api",
+    "explain_plan": "api",
+    "breakeven": "api",
     "estimate_memory": "api",
     "estimate_throughput": "api",
     "list_prices": "api",
@@ -59,8 +63,10 @@ __all__ = [
     "Plan",
     "PlannerError",
     "UsageError",
+    "breakeven",
     "estimate_memory",
     "estimate_throughput",
+    "explain_plan",
     "list_hardware",
     "list_prices",
     "list_workloads",

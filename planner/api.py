@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, date, datetime
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from .errors import NothingStored, UsageError
@@ -14,14 +15,17 @@ if TYPE_CHECKING:
     from decimal import Decimal
     from pathlib import Path
 
+    from .break_even import BreakEven
     from .decisions import DecisionReport
     from .estimates import MemoryAnswer, ThroughputAnswer
+    from .explaining.explanation import PlanExplanation, Progress
     from .listings import Listing
     from .market import Market
     from .models.hardware.catalogue import Gpu, Instance, Rig
     from .models.workloads.zoo import Workload
     from .options import Machine
     from .own_rigs import AtHand
+    from .planning import Planning
     from .pricing.offer import Offer
     from .schedule.plan import SchedulePlan
 
@@ -33,11 +37,7 @@ def optimize(model: str | OptimizeRequest, **values: Any) -> Plan:
     values: the other keys of OptimizeRequest.
     Raises UsageError, Infeasible, NoPrice, NothingStored, and the errors of models and pricing.
     """
-    from .assumptions import assumptions
-    from .estimator import TracedEstimator
-    from .own_rigs import at_hand
-    from .planning import Planning, default_as_of, make_plan
-    from .work import job_of, usual_precisions
+    from .planning import make_plan
 
     if isinstance(model, OptimizeRequest):
         if values:
@@ -45,6 +45,17 @@ def optimize(model: str | OptimizeRequest, **values: Any) -> Plan:
         request = model
     else:
         request = OptimizeRequest.of(model=model, **values)
+    return make_plan(planning_of(request))
+
+
+def planning_of(request: OptimizeRequest) -> Planning:
+    """The job, what could run it, prices and assumptions: all a plan is made from. Raises UsageError."""
+    from .assumptions import assumptions
+    from .estimator import TracedEstimator
+    from .own_rigs import at_hand
+    from .planning import Planning, default_as_of
+    from .work import job_of, usual_precisions
+
     assume = assumptions(request.assume)
     found = find_workload(request.model, request.input_shape, request.vocab_size)
     job, told = job_of(found, request)
@@ -55,19 +66,17 @@ def optimize(model: str | OptimizeRequest, **values: Any) -> Plan:
     precisions = request.precision or usual_precisions(found)
     estimator = TracedEstimator(found, job.size, job.optimizer)
     estimator.prepare((machine.gpu for machine in machines), precisions)
-    return make_plan(
-        Planning(
-            request=request,
-            job=job,
-            job_assumptions=told,
-            machines=machines,
-            at_hand=owned,
-            market=market,
-            assume=assume,
-            estimator=estimator,
-            precisions=precisions,
-            now=request.as_of or datetime.now(UTC),
-        )
+    return Planning(
+        request=request,
+        job=job,
+        job_assumptions=told,
+        machines=machines,
+        at_hand=owned,
+        market=market,
+        assume=assume,
+        estimator=estimator,
+        precisions=precisions,
+        now=request.as_of or datetime.now(UTC),
     )
 
 
@@ -80,6 +89,53 @@ def optimize_schedule(schedule: str | Path | Mapping[str, Any], **settings: Any)
     from .schedule.api import optimize_schedule as optimized
 
     return optimized(schedule, **settings)
+
+
+def explain_plan(
+    plan: str | Path | Mapping[str, Any],
+    *,
+    point: int | None = None,
+    seconds: Any = None,
+    progress: Progress | None = None,
+) -> PlanExplanation:
+    """Why a kept plan is what it is: limits moved one at a time and solved again, and what moves its cost.
+
+    plan: the file of a plan, or its document. point: which plan of it; None: the one to book.
+    seconds: most wall time of each search of a schedule. Raises UsageError, NothingStored and NoPrice.
+    """
+    from .explaining.explanation import explained
+    from .explaining.schedule_limits import SECONDS
+    from .reports.plan_file import checked, read_document
+
+    document = checked(plan, "plan") if isinstance(plan, dict) else read_document(str(plan))
+    most = SECONDS if seconds is None else float(_number("seconds", seconds, "0.1", "3600"))
+    return explained(document, point, seconds=most, progress=progress)
+
+
+def breakeven(
+    hardware: str, *, model: str | None = None, against: str | None = None, **values: Any
+) -> BreakEven:
+    """From how many runs, hours and at what utilization a rig of one's own is cheaper than renting.
+
+    hardware: a rig of the catalogue. model: None: the reference run of bert-base. against: an instance or a
+    card to compare with; None: the cheapest of each way of renting. values: other keys of OptimizeRequest.
+    Raises UsageError, Infeasible, NoPrice, NothingStored.
+    """
+    from .break_even import breakeven as worked_out
+
+    return worked_out(hardware, model, against, values)
+
+
+def _number(key: str, value: Any, low: str, high: str) -> Decimal:
+    from .request import number
+
+    try:
+        found = number(value)
+    except ValueError as error:
+        raise UsageError(f"{key} = {value}: {error}", key) from error
+    if not Decimal(low) <= found <= Decimal(high):
+        raise UsageError(f"{key} = {value}: must lie between {low} and {high}", key)
+    return found
 
 
 def check_schedule(schedule: str | Path | Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -23,8 +24,8 @@ class Plan:
     options: every non-dominated variant and the cheapest of each hardware × count × purchase model × region;
         the front by cost, then the dominated rows by cost. evaluated: how many variants were compared.
     as_of: prices observed up to then were used. oldest_price: the oldest of those in `options`.
-    snapshot: names the stored prices that were read.
     discount_rate: a year's, of present values; costs are not discounted. [1/y]
+    snapshot: names the stored prices that were read. request: what was asked for, as OptimizeRequest.to_json.
     """
 
     job: Job
@@ -39,6 +40,7 @@ class Plan:
     snapshot: str
     limits: dict[str, str]
     discount_rate: Decimal
+    request: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def front(self) -> tuple[PlanOption, ...]:
@@ -136,6 +138,7 @@ class Plan:
             "discount_rate": float(self.discount_rate),
             "job": self.job.to_json(),
             "limits": self.limits,
+            "request": dict(self.request),
             "options": [option.to_json() for option in self.options],
             "excluded": [excluded.to_json() for excluded in self.excluded],
             "assumptions": [assumption.to_json() for assumption in self.assumptions],

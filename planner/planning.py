@@ -93,6 +93,7 @@ def make_plan(planning: Planning) -> Plan:
         snapshot=snapshot_of(market),
         limits=limits.as_text(),
         discount_rate=discount_rate,
+        request=request.to_json(),
     )
 
 

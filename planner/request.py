@@ -338,6 +338,16 @@ class OptimizeRequest:
                 raise UsageError(f'no key "{key}"{_did_you_mean(key, known)}', key)
         return cls(**values)
 
+    def to_json(self) -> dict[str, Any]:
+        """The keys that are not at their default, as plain values that `of` reads back."""
+        found = {}
+        for key in fields(self):
+            value = getattr(self, key.name)
+            default = None if key.default is MISSING and key.default_factory is MISSING else _default(key)
+            if value is not None and value != default:
+                found[key.name] = _plain(value, span=key.name in ("deadline", "max_price_age"))
+        return found
+
     def deadline_hours(self, now: datetime) -> Decimal | None:
         """Hours from `now` to the deadline; None without one. Raises UsageError where it has passed."""
         if not isinstance(self.deadline, datetime):
@@ -346,6 +356,16 @@ class OptimizeRequest:
         if left <= 0:
             raise UsageError(f"deadline = {self.deadline:%Y-%m-%dT%H:%M:%SZ} has passed", "deadline")
         return left
+
+
+def _plain(value: Any, span: bool = False) -> Any:
+    if isinstance(value, Decimal):
+        return f"{value:f}h" if span else f"{value:f}"
+    if isinstance(value, datetime):
+        return f"{value:%Y-%m-%dT%H:%M:%SZ}"
+    if isinstance(value, Mapping):
+        return {key: _plain(each) for key, each in value.items()}
+    return list(value) if isinstance(value, tuple) else value
 
 
 def request_keys() -> tuple[str, ...]:

@@ -82,6 +82,18 @@ def break_even_utilization(
     return fixed_per_gpu_year / (HOURS_PER_YEAR * saved_per_hour)
 
 
+def payback_periods(purchase: Decimal, rented: Decimal, running: Decimal) -> Decimal | None:
+    """P / (c - o): periods until what is saved has paid the purchase; None where nothing is saved.
+
+    rented, running: cost of one period (a month, a run) rented, and owned without any share of the purchase.
+    Leaves out interest and resale. An owned cost that holds amortisation already would count it twice.
+
+    >>> round(payback_periods(Decimal(392_000), Decimal(14_400), Decimal("3376.32")), 1)
+    Decimal('35.6')
+    """
+    return purchase / (rented - running) if rented > running else None
+
+
 def straight_line(purchase: Decimal, residual: Decimal, years: int) -> tuple[Decimal, ...]:
     """Equal depreciation per year. [currency]"""
     return ((purchase - residual) / years,) * years

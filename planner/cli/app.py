@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 from typer.core import TyperGroup
 
-from planner.cli.commands import COMMANDS
+from planner.cli.commands import COMMANDS, help_lines
 
 if TYPE_CHECKING:
     from typer._click import Command, Context, HelpFormatter
@@ -72,7 +72,7 @@ class LazyGroup(TyperGroup):
         formatter.write("Examples:\n")
         formatter.write("".join(f"  {example}\n" for example in EXAMPLES))
         formatter.write("\nCommands:\n")
-        formatter.write("".join(f"  {entry.name:<12}{entry.summary}\n" for entry in COMMANDS.values()))
+        formatter.write("".join(f"  {line}\n" for line in help_lines()))
         formatter.write("\nEvery command: --format FORMAT, -o FILE, --yes, --color WHEN, --debug\n")
         formatter.write("More: planner COMMAND --help, planner --version\n")
 

@@ -24,7 +24,7 @@ def schedule_answer(schedule: str, given: Mapping[str, Any], ceiling: Decimal | 
     from planner.reports.schedule_table import header, schedule_rows, schedule_table
 
     settings = _settings(given)
-    plan = api.optimize_schedule(schedule, progress=_Progress(), **settings)
+    plan = api.optimize_schedule(schedule, progress=Progress(), **settings)
     for warning in plan.warnings:
         print(look_of(sys.stderr).text(f"warning: {warning}"), file=sys.stderr)
     document = plan.to_json()
@@ -73,7 +73,7 @@ def _settings(given: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-class _Progress:
+class Progress:
     """A line on a terminal's stderr once it takes longer than half a second; elsewhere silence."""
 
     def __init__(self) -> None:
@@ -84,5 +84,5 @@ class _Progress:
     def __call__(self, what: str, done: int, of: int) -> None:
         if not sys.stderr.isatty() or time.monotonic() < self._from:
             return
-        end = "\n" if what.startswith("points") and done >= of else ""
+        end = "\n" if what.startswith(("points", "limits", "sweep")) and done >= of else ""
         print(f"\r{what}: {done} of {of}   ", end=end, file=sys.stderr, flush=True)

@@ -147,6 +147,11 @@ def _plan(
     return _answer(parts, market, values, found, confidence)
 
 
+def parts_of(file: ScheduleFile) -> tuple[Parts, Market]:
+    """Everything that a schedule's plans are decided from, and the prices it rests on."""
+    return _parts(file, _silent)
+
+
 def _parts(file: ScheduleFile, progress: Progress) -> tuple[Parts, Market]:
     """Everything that is decided from, and the prices it rests on."""
     from planner.api import market_for

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,28 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent / "helpers"))
 
 CHROMIUM = shutil.which("chromium")
+
+
+@dataclass(frozen=True)
+class Said:
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def planner_cli(capsys: pytest.CaptureFixture[str]) -> Callable[..., Said]:
+    """planner_cli("optimize", "--model", …) -> exit code, stdout, stderr."""
+
+    def run(*arguments: str) -> Said:
+        from planner.cli import running
+
+        capsys.readouterr()
+        code = running.run(arguments)
+        out, err = capsys.readouterr()
+        return Said(code, out, err)
+
+    return run
 
 
 @pytest.fixture(scope="module")

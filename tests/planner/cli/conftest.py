@@ -3,32 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
 
-@dataclass(frozen=True)
-class Said:
-    code: int
-    out: str
-    err: str
-
-
 @pytest.fixture
-def planner(capsys: pytest.CaptureFixture[str]) -> Callable[..., Said]:
+def planner(planner_cli: Callable[..., Any]) -> Callable[..., Any]:
     """planner("optimize", "--model", …) -> exit code, stdout, stderr."""
-
-    def run(*arguments: str) -> Said:
-        from planner.cli import running
-
-        capsys.readouterr()
-        code = running.run(arguments)
-        out, err = capsys.readouterr()
-        return Said(code, out, err)
-
-    return run
+    return planner_cli
 
 
 @pytest.fixture

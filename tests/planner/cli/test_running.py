@@ -55,7 +55,9 @@ def test_help_is_one_page_with_examples_first(planner: Planner) -> None:
     assert lines.index("Examples:") < lines.index("Commands:")
     assert max(map(len, lines)) <= 80
     for entry in COMMANDS.values():
-        assert any(line.split()[:1] == [entry.name] and entry.summary in line for line in lines)
+        assert any(
+            entry.name in line[:23].replace(",", " ").split() and entry.summary in line for line in lines
+        )
 
 
 @pytest.mark.parametrize("name", COMMANDS)
