@@ -66,6 +66,7 @@ def memory_of(workload: Workload, gpu: str, seq_len: int | None, asked: Mapping[
         host_bytes=found.host_bytes,
         room=room_of(found),
         max_micro_batch=vram.max_micro_batch(summary, card, **shape),
+        replayed=_replayed(workload, card, setting, asked["alloc_conf"]),
         levers=() if found.fits == "yes" else _levers(workload, card, setting),
         assumptions=(*_said(asked, setting, workload), *_as_assumptions(found.assumptions)),
     )
@@ -94,6 +95,43 @@ def _memory_setting(
         tensor_parallel=int(asked["tensor_parallel"]),
         blocks=blocks_of(workload, size),
     )
+
+
+def _replayed(
+    workload: Workload, card: Gpu, setting: memory_levers.Setting, alloc_conf: str | None
+) -> Mapping[str, Any] | None:
+    """The step replayed under an allocator configuration within what context leaves of the card."""
+    from .models import allocator, caching_allocator, memory_terms
+    from .models.workloads.store import trace
+
+    if alloc_conf is None:
+        return None
+    if setting.gpu_count > 1 or setting.offload != "none":
+        raise UsageError(
+            "alloc_conf replays a whole step of one GPU; give one GPU and no offload", "alloc_conf"
+        )
+    try:
+        settings = caching_allocator.settings_of(alloc_conf)
+    except ModelsError as error:
+        raise UsageError(f"alloc_conf: {error}", "alloc_conf") from error
+    terms = memory_terms.card_terms(card)
+    room = terms.capacity_bytes - terms.outside_p50 - terms.cublas_workspace.p50_bytes
+    made = allocator.replay(
+        trace(workload, setting.variant(card)),
+        setting.micro_batch,
+        capacity_bytes=room,
+        accumulating=setting.accumulation > 1,
+        settings=settings,
+        steps=2,
+    )
+    return {
+        "alloc_conf": alloc_conf,
+        "runs": not made.out_of_memory,
+        "allocated_bytes": made.allocated_peak_bytes,
+        "reserved_bytes": made.reserved_peak_bytes,
+        "capacity_bytes": room,
+        "retries": made.retries,
+    }
 
 
 def _summary(workload: Workload, setting: memory_levers.Setting, card: Gpu) -> StepSummary:

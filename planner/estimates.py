@@ -16,6 +16,7 @@ class MemoryAnswer:
     max_micro_batch: the largest that fits on the P95; 0 where none does.
     adapter: what is trained instead of all weights, as models writes it; "" trains all.
     host_bytes: what an offload keeps in the host's memory, for each process.
+    replayed: two steps under the allocator configuration asked for: whether they run, and their peaks. [B]
     levers: what would make it fit: name, the new process P95 [B] and GPU-seconds of a sample over before.
     """
 
@@ -36,6 +37,7 @@ class MemoryAnswer:
     host_bytes: int
     room: Room
     max_micro_batch: int
+    replayed: Mapping[str, Any] | None
     levers: tuple[Mapping[str, Any], ...]
     assumptions: tuple[Assumption, ...]
 
@@ -60,6 +62,7 @@ class MemoryAnswer:
             "host_bytes": self.host_bytes,
             **self.room.to_json(),
             "max_micro_batch": self.max_micro_batch,
+            "replayed": None if self.replayed is None else dict(self.replayed),
             "levers": [dict(lever) for lever in self.levers],
             "assumptions": [assumption.to_json() for assumption in self.assumptions],
         }
