@@ -122,7 +122,7 @@ def estimate_memory(
     alloc_conf: as PYTORCH_CUDA_ALLOC_CONF; the step is then replayed under it within what the card leaves.
     Raises the errors of models and UsageError.
     """
-    from .asking import memory_of
+    from .asking_memory import memory_of
 
     asked = {
         "precision": precision,
