@@ -10,7 +10,14 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from .caching_allocator import UNIT_BYTES, CachingAllocator, ExpandableAllocator, OutOfMemory
+from .caching_allocator import (
+    DEFAULTS,
+    UNIT_BYTES,
+    AllocatorSettings,
+    CachingAllocator,
+    OutOfMemory,
+    allocator_of,
+)
 from .tracing.step_trace import Phase, StepTrace
 
 ROUNDING = "allocation_rounding"  # breakdown key: what rounding and unsplit remainders add to the requests
@@ -42,7 +49,7 @@ def replay(
     *,
     capacity_bytes: int | None = None,
     accumulating: bool = False,
-    expandable_segments: bool = False,
+    settings: AllocatorSettings = DEFAULTS,
     steps: int = 1,
     first_step: bool = True,
     late_zero_grad: bool = False,
@@ -51,6 +58,7 @@ def replay(
 
     capacity_bytes: what the allocator may reserve (the card's usable memory less the context); None is
         without limit.
+    settings: what PYTORCH_CUDA_ALLOC_CONF changes, by caching_allocator.settings_of.
     accumulating: each step is two micro-steps. Gradients live on from the first through the second, where
         every new gradient is a transient that is freed once added; zeroing in place looks the same.
     steps: how often the steady step runs.
@@ -62,8 +70,7 @@ def replay(
     """
     if batch < 1 or steps < 1:
         raise ValueError(f"batch and steps must be at least 1, not {batch} and {steps}")
-    make = ExpandableAllocator if expandable_segments else CachingAllocator
-    run = _Run(trace, batch, make(capacity_bytes), late_zero_grad)
+    run = _Run(trace, batch, allocator_of(settings, capacity_bytes), late_zero_grad)
     out_of_memory = False
     try:
         run.begin(with_state=not first_step)

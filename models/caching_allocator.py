@@ -4,17 +4,20 @@ Rules (torch 2.13 c10/cuda/CUDACachingAllocator.cpp, defaults): sizes round up t
 1 MiB are cut from 2 MiB segments (the small pool), up to 10 MiB from 20 MiB segments, larger ones from a
 segment of their own rounded to 2 MiB; best fit, lowest address first; a block is split when the rest is at
 least 512 B (small pool) or more than 1 MiB (large pool); freed neighbours merge; segments stay cached until
-cudaMalloc fails, then all that are wholly free go back and the request is tried once more.
+cudaMalloc fails, then all that are wholly free go back and the request is tried once more. With
+max_split_size a block of at least that size is oversize: it is never split, serves only requests as large and
+at most 20 MiB below it, and goes back first.
 
-Left out: per-stream pools, max_split_size, roundup_power2_divisions, garbage_collection_threshold.
+Left out: per-stream pools, roundup_power2_divisions, garbage_collection_threshold.
 """
 
 from __future__ import annotations
 
 import math
 from bisect import bisect_left, insort
+from dataclasses import dataclass, replace
 
-from .errors import ModelsError
+from .errors import BadConfig, ModelsError
 
 UNIT_BYTES = 512  # the allocator's grain; sizes and addresses below are counted in it [512 B]
 _SMALL = 2**20 // UNIT_BYTES  # largest request of the small pool; also the smallest rest worth a split
@@ -29,8 +32,48 @@ _ADDRESS_MASK = (1 << _ADDRESS_BITS) - 1
 _LARGE_ARENA = 1 << (_ADDRESS_BITS - 1)
 
 
+# Keys of PYTORCH_CUDA_ALLOC_CONF that change nothing here: which library allocates, how events are made.
+_WITHOUT_EFFECT = frozenset({"backend", "release_lock_on_cudamalloc", "pinned_use_cuda_host_register"})
+
+
 class OutOfMemory(ModelsError):
     """The allocator may reserve no more. `replay` catches it and reports it as a result."""
+
+
+@dataclass(frozen=True, slots=True)
+class AllocatorSettings:
+    """What PYTORCH_CUDA_ALLOC_CONF may say of it. max_split_size_bytes: above 20 MiB; None is without."""
+
+    expandable_segments: bool = False
+    max_split_size_bytes: int | None = None
+
+
+DEFAULTS = AllocatorSettings()
+
+
+def settings_of(text: str) -> AllocatorSettings:
+    """The settings in a value of PYTORCH_CUDA_ALLOC_CONF.
+
+    Raises BadConfig for what does not read, and for keys whose effect is not replayed.
+
+    >>> settings_of("expandable_segments:True,max_split_size_mb:128")
+    AllocatorSettings(expandable_segments=True, max_split_size_bytes=134217728)
+    """
+    found = DEFAULTS
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        name, _, value = (piece.strip() for piece in part.partition(":"))
+        if name == "expandable_segments" and value in ("True", "False"):
+            found = replace(found, expandable_segments=value == "True")
+        elif name == "max_split_size_mb" and value.isdecimal():
+            if int(value) <= 20:
+                raise BadConfig(f"{part}: torch takes max_split_size_mb above 20")
+            found = replace(found, max_split_size_bytes=int(value) * 2**20)
+        elif name not in _WITHOUT_EFFECT:
+            raise BadConfig(
+                f'"{part}" of an allocator configuration is not replayed; expandable_segments:True and '
+                "max_split_size_mb:N are"
+            )
+    return found
 
 
 class CachingAllocator:
@@ -42,6 +85,7 @@ class CachingAllocator:
         "_free_size",
         "_free_small",
         "_free_start",
+        "_max_split",
         "_next_address",
         "_segments",
         "_used",
@@ -51,8 +95,9 @@ class CachingAllocator:
         "retries",
     )
 
-    def __init__(self, capacity_bytes: int | None = None) -> None:
+    def __init__(self, capacity_bytes: int | None = None, max_split_size_bytes: int | None = None) -> None:
         self._capacity = math.inf if capacity_bytes is None else capacity_bytes // UNIT_BYTES
+        self._max_split = math.inf if max_split_size_bytes is None else max_split_size_bytes // UNIT_BYTES
         self._free_small: list[int] = []
         self._free_large: list[int] = []
         self._free_size: dict[int, int] = {}  # start of a free block -> its size
@@ -70,7 +115,7 @@ class CachingAllocator:
         small = units <= _SMALL
         free = self._free_small if small else self._free_large
         index = bisect_left(free, units << _ADDRESS_BITS)
-        if index < len(free):
+        if index < len(free) and self._may_serve(units, free[index] >> _ADDRESS_BITS):
             key = free.pop(index)
             address = key & _ADDRESS_MASK
             size = key >> _ADDRESS_BITS
@@ -79,7 +124,7 @@ class CachingAllocator:
         else:
             address, size = self._grow(units, small)
         rest = size - units
-        if rest > _SMALL or (small and rest):
+        if rest and (small or self._splits(units, rest)):
             size = units
             start = address + units
             self._free_size[start] = rest
@@ -111,6 +156,31 @@ class CachingAllocator:
         self._free_start[end] = address
         insort(free, size << _ADDRESS_BITS | address)
 
+    def _splits(self, units: int, rest: int) -> bool:
+        """Whether a block of the large pool is cut behind the first `units`, leaving `rest`."""
+        return units < self._max_split and rest > _SMALL
+
+    def _may_serve(self, units: int, size: int) -> bool:
+        """Whether a free block of `size`, the best fit, is taken for `units`."""
+        return size < self._max_split or (units >= self._max_split and size < units + _LARGE_SEGMENT)
+
+    def _release_oversize(self, wanted: int) -> None:
+        """Give oversize blocks back: the smallest that is enough, else the largest until they are enough."""
+        oversize = [key for key in self._free_large if key >> _ADDRESS_BITS >= self._max_split]
+        index = bisect_left(oversize, max(wanted, int(self._max_split)) << _ADDRESS_BITS)
+        chosen = oversize[index : index + 1] or oversize[::-1]
+        freed = 0
+        for key in chosen:
+            if freed >= wanted:
+                break
+            base, size = key & _ADDRESS_MASK, key >> _ADDRESS_BITS
+            if self._segments.get(base) != size:
+                continue
+            self._take_free(base, size)
+            del self._segments[base]
+            self.reserved -= size
+            freed += size
+
     def blocks(self) -> list[tuple[int, int]]:
         """(address, size) of every block in use, by address."""
         return sorted(self._used.items())
@@ -140,7 +210,10 @@ class CachingAllocator:
     def _reserve(self, size: int) -> None:
         if self.reserved + size > self._capacity:
             self.retries += 1
-            self.free_cached()
+            if self._max_split < math.inf:
+                self._release_oversize(size)
+            if self.reserved + size > self._capacity:
+                self.free_cached()
             if self.reserved + size > self._capacity:
                 raise OutOfMemory(
                     f"{size * UNIT_BYTES} B more would pass the capacity of "
@@ -166,8 +239,9 @@ class ExpandableAllocator(CachingAllocator):
     """PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True: one growing arena per pool.
 
     The arena grows at its end by granules (2 MiB small pool, 20 MiB large pool), so a free tail is never
-    wasted on a larger request. Under pressure whole free granules are unmapped. Left out: mapping a hole
-    again (growth is always at the end; address space costs nothing, so only little physical memory differs).
+    wasted on a larger request, and any rest is split off. Under pressure whole free granules are unmapped.
+    Left out: mapping a hole again (growth is always at the end; address space costs nothing, so only little
+    physical memory differs).
     """
 
     __slots__ = ("_end_large", "_end_small")
@@ -199,6 +273,9 @@ class ExpandableAllocator(CachingAllocator):
         tail = end - self._free_start.get(end, end)
         return tail, -(-(units - tail) // granule) * granule
 
+    def _splits(self, units: int, rest: int) -> bool:
+        return True
+
     def free_cached(self) -> None:
         for start, size in list(self._free_size.items()):
             small = self._is_small(start, size)
@@ -222,3 +299,10 @@ class ExpandableAllocator(CachingAllocator):
 
     def _is_small(self, start: int, size: int) -> bool:
         return start < _LARGE_ARENA
+
+
+def allocator_of(settings: AllocatorSettings, capacity_bytes: int | None = None) -> CachingAllocator:
+    """An empty allocator with these settings. max_split_size means nothing to expandable segments."""
+    if settings.expandable_segments:
+        return ExpandableAllocator(capacity_bytes)
+    return CachingAllocator(capacity_bytes, settings.max_split_size_bytes)

@@ -1,73 +1,59 @@
-"""What would make it fit: each change alone with its new peak, and the fewest together that are enough.
+"""What would make it fit: each change alone with its new peak and price in time, and the cheapest together.
 
-Memory only. What a change costs in time depends on card and link; `Lever.setting` says what to ask the
-throughput estimate for.
+What a change costs in time depends on card and link, so the caller brings a `Price`: the throughput estimate
+of a setting. Nothing here holds a rule of thumb.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+import functools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from .errors import ModelsError, TraceUnavailable
-from .model_parallel import Blocks, Split
-from .precision import policy_of
-from .sharding import Offload
+from .lever_changes import (
+    CHANGES,
+    CHECKPOINTING,
+    EIGHT_BIT,
+    FUSED,
+    SHARDED,
+    SMALLER,
+    Change,
+    Setting,
+    SummaryOf,
+    adapters,
+    estimate,
+    grown,
+    shape_of,
+)
 from .tracing.adapter_spec import USUAL_ADAPTER
 from .tracing.step_trace import TraceVariant
 from .tracing.summary import StepSummary
-from .vram import MemoryEstimate, estimate_memory, max_micro_batch
+from .vram import MemoryEstimate
+
+__all__ = [
+    "Lever",
+    "Price",
+    "Setting",
+    "SummaryOf",
+    "cheapest_combination",
+    "checkpointing_alone",
+    "estimate",
+    "levers",
+    "shape_of",
+]
 
 if TYPE_CHECKING:
     from .hardware.catalogue import Gpu
     from .workloads.records import Workload
 
-# (variant) -> summary; the zoo's `summary` bound to a workload. Raises a ModelsError where there is none.
-SummaryOf = Callable[[TraceVariant], StepSummary]
+# (setting) -> GPU-seconds of one sample; None where no speed can be told.
+Price = Callable[[Setting], float | None]
 
-_FUSED = {
-    "adamw-foreach": "adamw-fused",
-    "adamw-loop": "adamw-fused",
-    "adam-foreach": "adam-fused",
-}
-_SHARDS = (2, 4, 8)
-_SMALLER, _SHARDED = "smaller micro-batch", "fully sharded data parallel"
-
-
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """How a step is run; what levers change.
-
-    size: tokens or pixels, None for the workload's own. adapter: what is trained instead of all weights, as
-    AdapterSpec.key writes it. micro_batch x accumulation is kept by every lever. tensor_parallel: GPUs that
-    hold one replica; blocks: what they share out of it.
-    """
-
-    precision: str
-    micro_batch: int
-    accumulation: int = 1
-    activation_checkpointing: bool = False
-    optimizer: str = "adamw-foreach"
-    gpu_count: int = 1
-    strategy: str = "ddp"
-    size: int | None = None
-    adapter: str = ""
-    offload: Offload = "none"
-    tensor_parallel: int = 1
-    blocks: Blocks | None = None
-
-    def variant(self, gpu: Gpu) -> TraceVariant:
-        """What must be traced for this setting on `gpu`."""
-        return TraceVariant(
-            precision_policy=policy_of(self.precision),
-            attention_kernel=gpu.attention_kernel(self.precision),
-            activation_checkpointing=self.activation_checkpointing,
-            optimizer=self.optimizer,
-            size=self.size,
-            adapter=self.adapter,
-        )
+# Combinations whose times are as close as this count as equal; then the fewest changes win.
+_SAME_TIME = 1.03
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +62,14 @@ class Lever:
 
     names: of the changes.   setting: the step with them made.   estimate: its memory.
     saved_bytes: process P95 before less after; negative where the change costs memory.
+    time_factor: GPU-seconds of a sample over those before; None where no speed can be told.
     """
 
     names: tuple[str, ...]
     setting: Setting
     estimate: MemoryEstimate
     saved_bytes: int
+    time_factor: float | None = None
 
     @property
     def fits(self) -> bool:
@@ -94,6 +82,7 @@ class Lever:
             "fits": self.estimate.fits,
             "process_bytes": {"p50": self.estimate.process_bytes.p50, "p95": self.estimate.process_bytes.p95},
             "saved_bytes": self.saved_bytes,
+            "time_factor": None if self.time_factor is None else round(self.time_factor, 3),
             "precision": self.setting.precision,
             "micro_batch": self.setting.micro_batch,
             "accumulation": self.setting.accumulation,
@@ -133,57 +122,130 @@ def summaries_of(workload: Workload, gpu: Gpu, setting: Setting) -> SummaryOf:
     try:
         shipped(setting.variant(gpu))
     except TraceUnavailable:
-        return lambda variant: store.summary(workload, variant)
-    return shipped
+        return functools.cache(lambda variant: store.summary(workload, variant))
+    return functools.cache(shipped)
 
 
-def estimate(summary_of: SummaryOf, gpu: Gpu, setting: Setting) -> MemoryEstimate:
-    """Memory of one setting. Raises as `summary_of` and estimate_memory do."""
-    return estimate_memory(
-        summary_of(setting.variant(gpu)), gpu, micro_batch=setting.micro_batch, **shape_of(setting)
-    )
-
-
-def levers(summary_of: SummaryOf, gpu: Gpu, setting: Setting) -> tuple[Lever, ...]:
+def levers(
+    summary_of: SummaryOf,
+    gpu: Gpu,
+    setting: Setting,
+    price: Price | None = None,
+    usual_adapter: str = USUAL_ADAPTER,
+) -> tuple[Lever, ...]:
     """Each change alone that lowers the peak, those that are enough first, then by what they save.
 
+    usual_adapter: spec of what LoRA trains in this model; "" where it has none.
     A change whose variant neither ships nor can be traced here is left out.
     """
-    before = estimate(summary_of, gpu, setting).process_bytes.p95
+    before = _before(summary_of, gpu, setting, price)
     found = []
-    for name, change in (*_CHANGES.items(), *_ADAPTERS.items()):
+    for name, change in (*CHANGES.items(), *adapters(usual_adapter).items()):
         lever = _pulled(summary_of, gpu, setting, (name,), change(summary_of, gpu, setting), before)
         if lever is not None and lever.saved_bytes > 0:
             found.append(lever)
+    sharded = [
+        _pulled(summary_of, gpu, setting, (name,), change(summary_of, gpu, setting), before)
+        for name, change in SHARDED.items()
+    ]
+    enough = [lever for lever in sharded if lever is not None and lever.fits]
+    found += enough[:1] or [lever for lever in sharded[-1:] if lever is not None]
     return tuple(sorted(found, key=lambda lever: (not lever.fits, -lever.saved_bytes)))
 
 
-def smallest_combination(
-    summary_of: SummaryOf, gpu: Gpu, setting: Setting, *, same_gpus: bool = False
-) -> Lever | None:
-    """The fewest changes that fit together, the gentlest first; None where it fits already or nothing helps.
+def part_that_fits(summary_of: SummaryOf, gpu: Gpu, setting: Setting) -> Setting:
+    """`setting` where it fits or accumulates already; else its batch in the fewest equal parts that fit."""
+    if setting.accumulation > 1 or estimate(summary_of, gpu, setting).fits == "yes":
+        return setting
+    return CHANGES[SMALLER](summary_of, gpu, setting) or setting
 
-    Gentle to harsh: fused optimizer, mixed precision, smaller micro-batch, checkpointing, sharding.
-    same_gpus: instead of sharding over more of them, train adapters only, then with a packed base.
+
+def checkpointing_alone(
+    summary_of: SummaryOf, gpu: Gpu, setting: Setting, price: Price | None = None
+) -> Lever | None:
+    """What activation checkpointing trades here, whether or not it helps; None where there is none."""
+    before = _before(summary_of, gpu, setting, price)
+    changed = CHANGES[CHECKPOINTING](summary_of, gpu, setting)
+    return _pulled(summary_of, gpu, setting, (CHECKPOINTING,), changed, before)
+
+
+def cheapest_combination(
+    summary_of: SummaryOf,
+    gpu: Gpu,
+    setting: Setting,
+    price: Price | None = None,
+    *,
+    more_gpus: bool = False,
+    adapter: str = "",
+) -> Lever | None:
+    """The changes that fit together at the least time for a sample; None where none do or it fits already.
+
+    Of combinations within 3 % of the least the one with the fewest changes, the gentlest first: fused
+    optimizer, mixed precision, smaller micro-batch, checkpointing, 8-bit optimizer, offload. Without a price
+    the fewest changes.
+    An accumulated batch is cut into as few parts as then fit.
+    more_gpus: also shard over more of them. adapter: also train that instead of all weights, with the base
+    whole or packed.
     """
-    changes = {name: change for name, change in _CHANGES.items() if not (same_gpus and name == _SHARDED)}
-    if same_gpus:
-        changes.update(_ADAPTERS)
-    now = estimate(summary_of, gpu, setting)
-    if now.fits == "yes":
+    changes = {**CHANGES, **(SHARDED if more_gpus else {}), **adapters(adapter)}
+    before = _before(summary_of, gpu, setting, price)
+    if before.estimate.fits == "yes":
         return None
-    before = now.process_bytes.p95
+    fitting: list[Lever] = []
     for count in range(1, len(changes) + 1):
         for names in combinations(changes, count):
-            # The micro-batch is chosen last: it takes what room the others leave.
-            ordered = sorted(names, key=lambda name: name == _SMALLER)
-            changed: Setting | None = setting
-            for name in ordered:
-                changed = changed and changes[name](summary_of, gpu, changed)
-            lever = _pulled(summary_of, gpu, setting, names, changed, before)
+            lever = _together(summary_of, gpu, setting, changes, names, before)
             if lever is not None and lever.fits:
-                return lever
-    return None
+                fitting.append(lever)
+        if fitting and price is None:
+            break
+    if not fitting:
+        return None
+    priced = [lever for lever in fitting if lever.time_factor is not None]
+    if not priced:
+        return fitting[0]
+    least = min(lever.time_factor or 0.0 for lever in priced)
+    return next(lever for lever in priced if (lever.time_factor or 0.0) <= _SAME_TIME * least)
+
+
+def _together(
+    summary_of: SummaryOf,
+    gpu: Gpu,
+    setting: Setting,
+    changes: Mapping[str, Change],
+    names: tuple[str, ...],
+    before: _Before,
+) -> Lever | None:
+    """All of `names` at once; None where one changes nothing after the others."""
+    sharded = SHARDED.keys() & set(names)
+    # Nobody publishes 8-bit moments, scaled in blocks of 2,048, under shards that cut through them.
+    if len(sharded) > 1 or (EIGHT_BIT in names and (sharded or FUSED in names)):
+        return None
+    # The micro-batch is chosen last: it takes what room the others leave.
+    changed: Setting | None = setting
+    for name in sorted(names, key=lambda name: name == SMALLER):
+        after = changes[name](summary_of, gpu, changed) if changed else None
+        changed = None if after == changed else after
+    if changed is not None and setting.accumulation > 1:
+        changed = grown(summary_of, gpu, changed)
+    return _pulled(summary_of, gpu, setting, names, changed, before)
+
+
+@dataclass(frozen=True, slots=True)
+class _Before:
+    """The step as asked, which every change is held against."""
+
+    estimate: MemoryEstimate
+    price: Price | None
+    seconds: float | None
+
+    def factor(self, changed: Setting) -> float | None:
+        after = self.price(changed) if self.price is not None and self.seconds is not None else None
+        return None if after is None or self.seconds is None else after / self.seconds
+
+
+def _before(summary_of: SummaryOf, gpu: Gpu, setting: Setting, price: Price | None) -> _Before:
+    return _Before(estimate(summary_of, gpu, setting), price, price(setting) if price else None)
 
 
 def _pulled(
@@ -192,7 +254,7 @@ def _pulled(
     setting: Setting,
     names: tuple[str, ...],
     changed: Setting | None,
-    before: int,
+    before: _Before,
 ) -> Lever | None:
     if changed is None or changed == setting:
         return None
@@ -203,87 +265,11 @@ def _pulled(
     traced = summary_of(changed.variant(gpu)).variant
     if changed.activation_checkpointing and not traced.activation_checkpointing:
         return None  # the workload has no checkpointing; it was given its plain variant
-    return Lever(names, changed, after, before - after.process_bytes.p95)
-
-
-def shape_of(setting: Setting) -> dict[str, Any]:
-    """The arguments of estimate_memory and max_micro_batch that a setting decides, but its batch."""
-    return {
-        "precision": setting.precision,
-        "gpu_count": setting.gpu_count,
-        "strategy": setting.strategy,
-        "accumulation": setting.accumulation,
-        "offload": setting.offload,
-        "split": Split(setting.tensor_parallel, 1, setting.blocks),
-    }
-
-
-def _fused_optimizer(_: SummaryOf, gpu: Gpu, setting: Setting) -> Setting | None:
-    fused = _FUSED.get(setting.optimizer)
-    return replace(setting, optimizer=fused) if fused else None
-
-
-def _mixed_precision(_: SummaryOf, gpu: Gpu, setting: Setting) -> Setting | None:
-    if policy_of(setting.precision) != "fp32":
-        return None
-    native = gpu.dense_flops.get("bf16") is not None
-    return replace(setting, precision="bf16-amp" if native else "fp16-amp")
-
-
-def _smaller_micro_batch(summary_of: SummaryOf, gpu: Gpu, setting: Setting) -> Setting | None:
-    """The largest micro-batch that divides this one and fits; one sample where none does."""
-    accumulating = replace(setting, accumulation=max(2, setting.accumulation))
-    try:
-        summary = summary_of(accumulating.variant(gpu))
-        ceiling = max_micro_batch(summary, gpu, **shape_of(accumulating))
-    except ModelsError:
-        return None
-    for micro_batch in _divisors(setting.micro_batch):
-        if micro_batch < setting.micro_batch and (micro_batch <= ceiling or micro_batch == 1):
-            parts = setting.micro_batch // micro_batch
-            return replace(setting, micro_batch=micro_batch, accumulation=setting.accumulation * parts)
-    return None
-
-
-def _divisors(number: int) -> Iterator[int]:
-    return (divisor for divisor in range(number, 0, -1) if number % divisor == 0)
-
-
-def _checkpointing(_: SummaryOf, gpu: Gpu, setting: Setting) -> Setting | None:
-    return None if setting.activation_checkpointing else replace(setting, activation_checkpointing=True)
-
-
-def _fully_sharded(summary_of: SummaryOf, gpu: Gpu, setting: Setting) -> Setting | None:
-    """Over the fewest GPUs that are enough, else over the most; each keeps its micro-batch."""
-    if setting.strategy == "fsdp" and setting.gpu_count > 1:
-        return None
-    options = [replace(setting, strategy="fsdp", gpu_count=count) for count in _SHARDS]
-    for option in options:
-        try:
-            if estimate(summary_of, gpu, option).fits == "yes":
-                return option
-        except ModelsError:
-            return None
-    return options[-1]
-
-
-def _adapters(packed: str) -> _Change:
-    def change(_: SummaryOf, gpu: Gpu, setting: Setting) -> Setting | None:
-        return None if setting.adapter else replace(setting, adapter=USUAL_ADAPTER + packed)
-
-    return change
-
-
-_Change = Callable[[SummaryOf, "Gpu", Setting], "Setting | None"]
-_CHANGES: Mapping[str, _Change] = {
-    "fused optimizer": _fused_optimizer,
-    "mixed precision": _mixed_precision,
-    _SMALLER: _smaller_micro_batch,
-    "activation checkpointing": _checkpointing,
-    _SHARDED: _fully_sharded,
-}
-# They train less than was asked for, so they are offered beside the rest and never as the only way.
-_ADAPTERS: Mapping[str, _Change] = {
-    "LoRA (adapters only)": _adapters(""),
-    "QLoRA (adapters on a 4-bit base)": _adapters("-nf4-dq"),
-}
+    saved = before.estimate.process_bytes.p95 - after.process_bytes.p95
+    return Lever(
+        names,
+        changed,
+        after,
+        saved,
+        before.factor(changed) if after.fits == "yes" or len(names) == 1 else None,
+    )

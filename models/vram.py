@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from . import memory_terms, strategies
 from .errors import ModelsError
@@ -18,7 +18,7 @@ from .memory_split import P95_SPLIT, rank_summary
 from .memory_terms import CURRENT_CUDA, CardTerms
 from .model_parallel import Split
 from .precision import policy_of
-from .sharding import Offload, check_offload, shard
+from .sharding import Offload, check_offload, model_states, shard
 from .tracing.summary import StepSummary
 
 if TYPE_CHECKING:
@@ -159,6 +159,19 @@ def max_micro_batch(
         return largest(lambda micro_batch: job.need(micro_batch).least_p50 <= available)
     available = terms.capacity_bytes - terms.outside_p95
     return largest(lambda micro_batch: job.need(micro_batch).least_p95 <= available)
+
+
+def fixed_and_per_sample(summary: StepSummary, gpu: Gpu, **shape: Any) -> tuple[int, int]:
+    """(model states of one process, bytes that one sample more adds), both whatever the batch. [B]
+
+    shape: the arguments of estimate_memory but micro_batch. States are weights, gradients and optimizer
+    state, as far as this GPU holds them.
+    """
+    accumulating = {**shape, "accumulation": max(2, shape.get("accumulation", 1))}
+    states = model_states(estimate_memory(summary, gpu, micro_batch=1, **accumulating).breakdown)
+    few, many = 128, 256  # past any batch where the optimizer rules the peak
+    less, more = (estimate_memory(summary, gpu, micro_batch=n, **shape) for n in (few, many))
+    return states, (more.allocated_bytes.p50 - less.allocated_bytes.p50) // (many - few)
 
 
 def largest(fits: Callable[[int], bool]) -> int:

@@ -167,6 +167,7 @@ def estimate_memory(
     adapter: str | None = None,
     offload: str = "none",
     tensor_parallel: int = 1,
+    alloc_conf: str | None = None,
 ) -> MemoryAnswer:
     """Whether one training step fits on `gpu`, and what fills it. batch_size: of one GPU, the micro-batch.
 
@@ -175,9 +176,10 @@ def estimate_memory(
     adapter: "lora", "qlora" (a 4-bit base, double quantisation) or a whole spec; default trains all weights.
     offload: "optimizer" or "parameters" to the host's memory; "none".
     tensor_parallel: GPUs that hold one replica between them, for language models.
+    alloc_conf: as PYTORCH_CUDA_ALLOC_CONF; the step is then replayed under it within what the card leaves.
     Raises the errors of models and UsageError.
     """
-    from .asking import memory_of
+    from .asking_memory import memory_of
 
     asked = {
         "precision": precision,
@@ -190,6 +192,7 @@ def estimate_memory(
         "adapter": adapter,
         "offload": offload,
         "tensor_parallel": tensor_parallel,
+        "alloc_conf": alloc_conf,
     }
     return memory_of(find_workload(model), gpu, seq_len, asked)
 

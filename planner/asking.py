@@ -1,4 +1,4 @@
-"""The two estimate functions: one step on one kind of card, its memory and its speed."""
+"""The speed of one step on one kind of card; what both estimate functions read out of a question."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from .answer import Assumption
-from .assemble import room_of, speed_of
+from .assemble import speed_of
 from .errors import UsageError
-from .estimates import MemoryAnswer, ThroughputAnswer
+from .estimates import ThroughputAnswer
 from .estimator import Setting, TracedEstimator
 from .feeding import Feeding
 from .models.errors import ModelsError, UnknownName
@@ -21,85 +21,7 @@ if TYPE_CHECKING:
     from .models import levers as memory_levers
     from .models.hardware.catalogue import Gpu
     from .models.input_pipeline import InputPipeline
-    from .models.tracing.summary import StepSummary
     from .models.workloads.zoo import Workload
-
-
-_CHANGEABLE = (
-    "precision",
-    "micro_batch",
-    "accumulation",
-    "activation_checkpointing",
-    "optimizer",
-    "gpu_count",
-    "strategy",
-    "adapter",
-    "offload",
-)
-
-
-def memory_of(workload: Workload, gpu: str, seq_len: int | None, asked: Mapping[str, Any]) -> MemoryAnswer:
-    """See api.estimate_memory. asked: its other arguments."""
-    from .models import levers, vram
-
-    card = _card(gpu)
-    size = sample_size(workload, seq_len)
-    setting = _memory_setting(workload, card, size, asked)
-    summary = _summary(workload, setting, card)
-    shape = levers.shape_of(setting)
-    found = vram.estimate_memory(summary, card, micro_batch=setting.micro_batch, **shape)
-    return MemoryAnswer(
-        workload=workload.id,
-        gpu=card.id,
-        precision=setting.precision,
-        micro_batch_size=setting.micro_batch,
-        size=size,
-        size_unit=size_unit(workload),
-        accumulation=setting.accumulation,
-        activation_checkpointing=setting.activation_checkpointing,
-        strategy=setting.strategy,
-        gpus=setting.gpu_count,
-        optimizer=setting.optimizer,
-        adapter=setting.adapter,
-        offload=setting.offload,
-        tensor_parallel=setting.tensor_parallel,
-        host_bytes=found.host_bytes,
-        room=room_of(found),
-        max_micro_batch=vram.max_micro_batch(summary, card, **shape),
-        levers=() if found.fits == "yes" else _levers(workload, card, setting),
-        assumptions=(*_said(asked, setting, workload), *_as_assumptions(found.assumptions)),
-    )
-
-
-def _memory_setting(
-    workload: Workload, card: Gpu, size: int | None, asked: Mapping[str, Any]
-) -> memory_levers.Setting:
-    """How the step is run, defaults filled in. Raises UsageError, and ModelsError for names nobody knows."""
-    from .models import levers
-    from .models.workloads.blocks import blocks_of
-
-    base = _setting(workload, card, asked, "none")
-    _check_checkpointing(workload, base.activation_checkpointing)
-    return levers.Setting(
-        precision=base.precision,
-        micro_batch=base.micro_batch,
-        accumulation=base.accumulation,
-        activation_checkpointing=base.activation_checkpointing,
-        optimizer=asked["optimizer"] or optimizer_of(workload),
-        gpu_count=base.gpu_count,
-        strategy=base.strategy,
-        size=size,
-        adapter=adapter_of(workload, asked["adapter"]),
-        offload=asked["offload"],
-        tensor_parallel=int(asked["tensor_parallel"]),
-        blocks=blocks_of(workload, size),
-    )
-
-
-def _summary(workload: Workload, setting: memory_levers.Setting, card: Gpu) -> StepSummary:
-    from .models.workloads.zoo import summary
-
-    return summary(workload, setting.variant(card))
 
 
 def throughput_of(
@@ -111,7 +33,7 @@ def throughput_of(
     place, told_of_place = _place(machine, card, asked)
     size = sample_size(workload, seq_len)
     setting = replace(
-        _setting(workload, card, {**asked, "gpus": place.gpus}, place.link),
+        setting_of(workload, card, {**asked, "gpus": place.gpus}, place.link),
         node_count=place.nodes,
         network=place.network,
         adapter=adapter_of(workload, asked["adapter"]),
@@ -119,7 +41,7 @@ def throughput_of(
         input_pipeline=_fed(machine, place, asked),
     )
     step = _estimator(workload, size, setting).step(card, setting, place.power_limit_watts)
-    told = (*_said(asked, setting, workload), *told_of_place)
+    told = (*said_of(asked, setting, workload), *_told_of_batch(asked, setting, workload), *told_of_place)
     return ThroughputAnswer(
         workload=workload.id,
         hardware=machine.id,
@@ -128,7 +50,7 @@ def throughput_of(
         size=size,
         size_unit=size_unit(workload),
         speed=speed_of(step, setting, steps=0),
-        assumptions=(*told, *_as_assumptions(step.assumptions)),
+        assumptions=(*told, *as_assumptions(step.assumptions)),
     )
 
 
@@ -198,13 +120,13 @@ def _machine(name: str) -> catalogue.Hardware:
         raise UsageError(str(error), "gpu") from error
 
 
-def _card(name: str) -> Gpu:
+def card_of(name: str) -> Gpu:
     """The card of that name, or that of an instance or rig."""
     machine = _machine(name)
     return machine if isinstance(machine, catalogue.Gpu) else catalogue.gpu(machine.gpu)
 
 
-def _setting(workload: Workload, card: Gpu, asked: Mapping[str, Any], link: str) -> Setting:
+def setting_of(workload: Workload, card: Gpu, asked: Mapping[str, Any], link: str) -> Setting:
     gpus = int(asked["gpus"])
     tensor, pipeline = (int(asked.get(key, 1)) for key in ("tensor_parallel", "pipeline_parallel"))
     precision = asked["precision"] or _usual(workload, card)
@@ -244,11 +166,11 @@ def _usual(workload: Workload, card: Gpu) -> str:
 
 
 def _estimator(workload: Workload, size: int | None, setting: Setting) -> TracedEstimator:
-    _check_checkpointing(workload, setting.activation_checkpointing)
+    check_checkpointing(workload, setting.activation_checkpointing)
     return TracedEstimator(workload, size, optimizer_of(workload))
 
 
-def _check_checkpointing(workload: Workload, asked: bool) -> None:
+def check_checkpointing(workload: Workload, asked: bool) -> None:
     if asked and not workload.builder.activation_checkpointing:
         raise UsageError(f"{workload.id} cannot recompute activations", "activation_checkpointing")
 
@@ -258,68 +180,7 @@ def optimizer_of(workload: Workload) -> str:
     return workload.reference.optimizer if workload.reference else "adamw-foreach"
 
 
-def _levers(workload: Workload, card: Gpu, start: memory_levers.Setting) -> tuple[Mapping[str, Any], ...]:
-    """Each change that would lower the peak, and what fits together, with their price in time."""
-    from .models import levers
-
-    summary_of = levers.summaries_of(workload, card, start)  # what ships, where it does: no tracing
-    found = list(levers.levers(summary_of, card, start))
-    for same_gpus in (True, False):
-        together = levers.smallest_combination(summary_of, card, start, same_gpus=same_gpus)
-        known = {lever.names for lever in found}
-        if together is not None and together.names not in known:
-            found.insert(0, together)
-    before = _seconds_per_sample(summary_of, card, start)
-    return tuple(_lever(summary_of, card, lever, start, before) for lever in found)
-
-
-def _lever(
-    summary_of: memory_levers.SummaryOf,
-    card: Gpu,
-    lever: memory_levers.Lever,
-    start: memory_levers.Setting,
-    before: float | None,
-) -> Mapping[str, Any]:
-    """Name, verdict, new process P95 [B], GPU-seconds of a sample over those before, and what is changed."""
-    after = _seconds_per_sample(summary_of, card, lever.setting)
-    body = lever.to_json()
-    return {
-        "name": body["name"],
-        "fits": lever.estimate.fits,
-        "process_bytes": lever.estimate.process_bytes.p95,
-        "saved_bytes": lever.saved_bytes,
-        "time_factor": None if before is None or after is None else round(after / before, 3),
-        **{key: body[key] for key in _CHANGEABLE if body[key] != getattr(start, key)},
-    }
-
-
-def _seconds_per_sample(
-    summary_of: memory_levers.SummaryOf, card: Gpu, setting: memory_levers.Setting
-) -> float | None:
-    """GPU-seconds of one sample; None where no speed can be told, as for what moves over the host's link."""
-    from .models.throughput import estimate_step
-
-    if setting.offload != "none" or "-paged-" in setting.optimizer:
-        return None
-    try:
-        step = estimate_step(
-            summary_of(setting.variant(card)),
-            card,
-            precision=setting.precision,
-            micro_batch=setting.micro_batch,
-            accumulation=setting.accumulation,
-            gpu_count=setting.gpu_count,
-            link="none" if setting.gpu_count == 1 else usual_link(card),
-            strategy=setting.strategy,
-            tensor_parallel=setting.tensor_parallel,
-            blocks=setting.blocks,
-        )
-    except ModelsError:
-        return None
-    return setting.gpu_count / step.samples_per_second
-
-
-def _said(
+def said_of(
     asked: Mapping[str, Any], setting: Setting | memory_levers.Setting, workload: Workload
 ) -> tuple[Assumption, ...]:
     """What was taken for the arguments the user left open."""
@@ -327,13 +188,18 @@ def _said(
     source = workload.reference.source if workload.reference else "default"
     if asked["precision"] is None:
         found.append(Assumption("precision", f"precision {setting.precision}: usual here", source))
-    if asked["batch_size"] is None:
-        text = f"micro-batch {setting.micro_batch}: the reference run's global batch over the GPUs"
-        found.append(Assumption("batch_size", text, source))
     if not asked.get("optimizer"):
         found.append(Assumption("optimizer", f"optimizer {optimizer_of(workload)}", source))
     return tuple(found)
 
 
-def _as_assumptions(texts: tuple[str, ...]) -> tuple[Assumption, ...]:
+def _told_of_batch(asked: Mapping[str, Any], setting: Setting, workload: Workload) -> tuple[Assumption, ...]:
+    if asked["batch_size"] is not None:
+        return ()
+    source = workload.reference.source if workload.reference else "default"
+    text = f"micro-batch {setting.micro_batch}: the reference run's global batch over the GPUs"
+    return (Assumption("batch_size", text, source),)
+
+
+def as_assumptions(texts: tuple[str, ...]) -> tuple[Assumption, ...]:
     return tuple(Assumption("estimate", text, "estimators") for text in dict.fromkeys(texts))

@@ -4,63 +4,76 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .answer import SCHEMA_VERSION, Assumption, Room, Speed
+
+if TYPE_CHECKING:
+    from .models.levers import Setting as MemorySetting
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryAnswer:
     """What one training step needs of one GPU. room.fits may be "no" here.
 
+    setting: how the step is run.   host_bytes: what an offload keeps in the host's memory, for each process.
     max_micro_batch: the largest that fits on the P95; 0 where none does.
-    adapter: what is trained instead of all weights, as models writes it; "" trains all.
-    host_bytes: what an offload keeps in the host's memory, for each process.
+    needs: model states of one process, and what one sample more adds. [B]
+    replayed: two steps under the allocator configuration asked for: whether they run, and their peaks. [B]
     levers: what would make it fit: name, the new process P95 [B] and GPU-seconds of a sample over before.
+        goal: what a combination was searched for; None for a change alone.
+    checkpointing: what it makes of process P95 and of GPU-seconds a sample here, as factors.
     """
 
     workload: str
     gpu: str
-    precision: str
-    micro_batch_size: int
     size: int | None
     size_unit: str | None
-    accumulation: int
-    activation_checkpointing: bool
-    strategy: str
-    gpus: int
-    optimizer: str
-    adapter: str
-    offload: str
-    tensor_parallel: int
+    setting: MemorySetting
     host_bytes: int
     room: Room
     max_micro_batch: int
+    needs: tuple[int, int]
+    replayed: Mapping[str, Any] | None
     levers: tuple[Mapping[str, Any], ...]
+    checkpointing: Mapping[str, float | None] | None
     assumptions: tuple[Assumption, ...]
 
+    @property
+    def precision(self) -> str:
+        return self.setting.precision
+
+    @property
+    def micro_batch_size(self) -> int:
+        return self.setting.micro_batch
+
     def to_json(self) -> dict[str, Any]:
+        setting, (states, per_sample) = self.setting, self.needs
         return {
             "schema_version": SCHEMA_VERSION,
             "kind": "memory",
             "workload": self.workload,
             "gpu": self.gpu,
-            "precision": self.precision,
-            "micro_batch_size": self.micro_batch_size,
+            "precision": setting.precision,
+            "micro_batch_size": setting.micro_batch,
             "size": self.size,
             "size_unit": self.size_unit,
-            "accumulation": self.accumulation,
-            "activation_checkpointing": self.activation_checkpointing,
-            "strategy": self.strategy,
-            "gpus": self.gpus,
-            "optimizer": self.optimizer,
-            "adapter": self.adapter or None,
-            "offload": self.offload,
-            "tensor_parallel": self.tensor_parallel,
+            "accumulation": setting.accumulation,
+            "activation_checkpointing": setting.activation_checkpointing,
+            "strategy": setting.strategy,
+            "gpus": setting.gpu_count,
+            "tensor_parallel": setting.tensor_parallel,
+            "optimizer": setting.optimizer,
+            "adapter": setting.adapter or None,
+            "offload": setting.offload,
             "host_bytes": self.host_bytes,
             **self.room.to_json(),
             "max_micro_batch": self.max_micro_batch,
+            "model_state_bytes": states,
+            "bytes_per_sample": per_sample,
+            "replayed": None if self.replayed is None else dict(self.replayed),
             "levers": [dict(lever) for lever in self.levers],
+            "checkpointing": None if self.checkpointing is None else dict(self.checkpointing),
             "assumptions": [assumption.to_json() for assumption in self.assumptions],
         }
 

@@ -51,7 +51,7 @@ def variants_of(workload: Workload) -> tuple[TraceVariant, ...]:
         for kernel in _KERNELS[policy]
         for checkpointing in (False, True)
     }
-    return (*found, *_adapted(workload))
+    return (*found, *_adapted(workload), *_lean(workload))
 
 
 def _adapted(workload: Workload) -> Iterator[TraceVariant]:
@@ -71,6 +71,20 @@ def _adapted(workload: Workload) -> Iterator[TraceVariant]:
             )
 
 
+def _lean(workload: Workload) -> Iterator[TraceVariant]:
+    """Optimizers that need less memory, for models whose states fill a card, as levers offer them."""
+    reference = workload.reference
+    if workload.parameters < _ALL_TRACES_PARAMETERS or reference is None:
+        return
+    if reference.optimizer != "adamw-foreach":
+        return
+    for optimizer in ("adamw-fused", "adamw-8bit"):
+        for checkpointing in (False, True):
+            yield store.variant_of(
+                workload, TraceVariant("half", "flash", checkpointing, optimizer, workload.default_size)
+            )
+
+
 def _policies(workload: Workload) -> Iterator[PrecisionPolicy]:
     if workload.parameters <= _LARGEST_FP32_PARAMETERS:
         yield "fp32"
@@ -81,7 +95,7 @@ def _policies(workload: Workload) -> Iterator[PrecisionPolicy]:
 
 def ships_whole(workload: Workload, variant: TraceVariant) -> bool:
     """Whether the trace ships, beside the summary that always does."""
-    if variant.size != workload.default_size or variant.adapter:
+    if variant.size != workload.default_size or variant.adapter or variant in _lean(workload):
         return False
     if workload.parameters <= _ALL_TRACES_PARAMETERS:
         return True

@@ -113,6 +113,59 @@ def test_what_does_not_fit_comes_with_levers_and_their_price_in_time() -> None:
     smaller = next(lever for lever in found.levers if lever["name"] == "smaller micro-batch")
     assert smaller["process_bytes"] < found.room.process_bytes[1]
     assert smaller["time_factor"] is not None
+    assert found.levers[0]["goal"] == "all weights, same GPUs"
+    assert (
+        found.levers[0]["time_factor"]
+        <= min(
+            lever["time_factor"]
+            for lever in found.levers
+            if lever["fits"] == "yes" and "gpu_count" not in lever
+        )
+        * 1.03
+    )
+
+
+def test_llama_2_7b_on_an_rtx_4090_is_told_why_and_what_makes_it_fit() -> None:
+    document = planner.estimate_memory("llama-2-7b", "rtx-4090-24gb").to_json()
+    assert (document["fits"], document["max_micro_batch"]) == ("no", 0)
+    assert (document["micro_batch_size"], document["accumulation"]) == (1, 128)
+    assert document["model_state_bytes"] > document["capacity_bytes"]
+    alone = {lever["name"]: lever for lever in document["levers"] if lever["goal"] is None}
+    assert {"8-bit optimizer", "fused optimizer", "optimizer state in host memory"} <= set(alone)
+    assert alone["QLoRA (adapters on a 4-bit base)"]["fits"] == "yes"
+    assert alone["8-bit optimizer"]["fits"] == "no"
+    goals = {lever["goal"]: lever for lever in document["levers"] if lever["goal"]}
+    assert set(goals) == {"adapters, same GPUs", "all weights, more GPUs"}
+    assert all(lever["fits"] == "yes" and lever["time_factor"] > 0 for lever in goals.values())
+    assert goals["all weights, more GPUs"]["strategy"] == "fsdp"
+    # What this step trades: its peak is in the optimizer, so recomputation costs time and saves nothing.
+    assert document["checkpointing"]["memory_factor"] == pytest.approx(1.0, abs=0.02)
+    assert document["checkpointing"]["time_factor"] > 1.1
+
+
+def test_adapter_optimizer_offload_and_split_are_read_and_refused_by_name() -> None:
+    ask = {"gpu": "rtx-4090-24gb", "batch_size": 1}
+    qlora = planner.estimate_memory("llama-2-7b", adapter="qlora", **ask).to_json()
+    lora = planner.estimate_memory("llama-2-7b", adapter="lora", **ask).to_json()
+    assert qlora["process_bytes"]["p50"] < lora["process_bytes"]["p50"] < 24 * 2**30
+    assert qlora["adapter"] == "lora-r16-q_proj+v_proj-fp32-nf4-dq"
+    moved = planner.estimate_memory("llama-2-7b", offload="optimizer", **ask).to_json()
+    assert moved["host_bytes"] == pytest.approx(4 * 6_738_415_616, rel=1e-3)  # two bf16 moments
+    ranks = planner.estimate_memory("llama-2-7b", gpus=8, tensor_parallel=8, **ask).to_json()
+    assert ranks["fits"] == "yes"
+    assert ranks["breakdown"]["weights"] == pytest.approx(2 * 6_738_415_616 / 8, rel=1e-3)
+    with pytest.raises(UsageError, match="resnet50 has no usual targets for lora"):
+        planner.estimate_memory("resnet50", adapter="lora", gpu="rtx-4090-24gb")
+    with pytest.raises(UsageError, match="one GPU and no offload"):
+        planner.estimate_memory("bert-base", "rtx-4090-24gb", gpus=2, alloc_conf="expandable_segments:True")
+
+
+def test_a_step_is_replayed_under_an_allocator_configuration() -> None:
+    found = planner.estimate_memory("bert-base", "rtx-4090-24gb", alloc_conf="expandable_segments:True")
+    assert found.replayed is not None
+    assert found.replayed["runs"]
+    assert found.replayed["allocated_bytes"] <= found.replayed["reserved_bytes"]
+    assert found.replayed["reserved_bytes"] < found.room.reserved_bytes[0]
 
 
 def test_throughput_of_an_instance_brings_its_gpus_and_link() -> None:

@@ -27,6 +27,7 @@ Optimizer = Annotated[str | None, typer.Option(help="adamw-fused, adamw-8bit, ad
 Adapter = Annotated[str | None, typer.Option(help="lora, qlora, or lora-r16-q_proj+v_proj-fp32-nf4-dq.")]
 Offload = Annotated[str, typer.Option(help="To the host's memory: none, optimizer or parameters.")]
 TensorParallel = Annotated[str, typer.Option(metavar="N", help="GPUs that hold one replica between them.")]
+AllocConf = Annotated[str | None, typer.Option(help="Replay under this PYTORCH_CUDA_ALLOC_CONF.")]
 Link = Annotated[str | None, typer.Option(help="What joins the GPUs; else what that card usually has.")]
 
 
@@ -61,6 +62,7 @@ def memory(
     adapter: Adapter = None,
     offload: Offload = "none",
     tensor_parallel: TensorParallel = "1",
+    alloc_conf: AllocConf = None,
 ) -> Answer:
     """Whether one training step fits on a GPU, what fills it and what would make room.
 
@@ -83,6 +85,7 @@ def memory(
         adapter=adapter,
         offload=offload,
         tensor_parallel=_whole("tensor_parallel", tensor_parallel) or 1,
+        alloc_conf=alloc_conf,
     )
     return _answer(found.to_json(), memory_page)
 

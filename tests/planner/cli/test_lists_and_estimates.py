@@ -15,6 +15,7 @@ from planner.cli.commands import COMMANDS
 from planner.estimates import MemoryAnswer, ThroughputAnswer
 from planner.listings import Listing
 from planner.models.errors import UnknownName
+from planner.models.levers import Setting
 
 Planner = Callable[..., Any]
 GIB = 2**30
@@ -113,20 +114,30 @@ def _room(fits: str) -> Room:
 
 
 def test_the_memory_page_leads_with_the_verdict(planner: Planner, monkeypatch: pytest.MonkeyPatch) -> None:
+    figures = {"fits": "yes", "process_bytes": 12 * GIB, "saved_bytes": 13 * GIB}
+    alone = {"name": "activation checkpointing", "time_factor": 1.25, **figures}
+    combined = {
+        "name": "mixed precision + smaller micro-batch",
+        "time_factor": None,
+        "micro_batch": 32,
+        **figures,
+    }
     answer = MemoryAnswer(
         workload="bert-large",
         gpu="rtx-4090-24gb",
-        precision="bf16-amp",
-        micro_batch_size=64,
         size=384,
         size_unit="tokens",
-        accumulation=1,
-        activation_checkpointing=False,
-        strategy="ddp",
-        gpus=1,
+        setting=Setting("bf16-amp", micro_batch=64),
+        host_bytes=0,
         room=_room("too_close"),
         max_micro_batch=56,
-        levers=({"name": "activation_checkpointing", "process_bytes": 12 * GIB, "time": "+25 %"},),
+        needs=(8 * GIB, GIB // 4),
+        replayed=None,
+        levers=(
+            {**combined, "goal": "all weights, same GPUs"},
+            {**alone, "goal": None},
+        ),
+        checkpointing={"memory_factor": 0.5, "time_factor": 1.25},
         assumptions=(Assumption("size", "384 tokens a sample", "zoo"),),
     )
     asked: list[Any] = []
@@ -141,8 +152,11 @@ def test_the_memory_page_leads_with_the_verdict(planner: Planner, monkeypatch: p
     assert asked == [("bert-large", "rtx-4090-24gb", 64, False)]
     assert page.splitlines()[1].startswith("Too close to call: 23.00 of 24.00 GiB (P95 25.00)")
     assert "largest micro-batch that fits: 56" in page
-    assert page.index("saved activations") < page.index("weights")
-    assert "activation checkpointing, process 12.00 GiB, time +25 %" in page
+    assert page.index("saved activations") < page.index("\nweights")
+    assert "take 8.00 GiB whatever the batch, and each of 64 samples adds 0.25 GiB" in page
+    assert "activation checkpointing     12.00  ×1.25  yes" in page
+    assert "same GPUs (12.00 GiB, time not known): mixed precision + micro-batch 32" in page
+    assert "alone trades 25 % more time for 50 % less memory here" in page
     document = json.loads(planner(*ask, "--format", "json").out)
     assert (document["fits"], document["process_bytes"]) == ("too_close", {"p50": 23 * GIB, "p95": 25 * GIB})
 
