@@ -25,7 +25,8 @@ class Plan:
         the front by cost, then the dominated rows by cost. evaluated: how many variants were compared.
     as_of: prices observed up to then were used. oldest_price: the oldest of those in `options`.
     discount_rate: a year's, of present values; costs are not discounted. [1/y]
-    snapshot: names the stored prices that were read. request: what was asked for, as OptimizeRequest.to_json.
+    snapshot: names the stored prices that were read.
+    request: what was asked for, as OptimizeRequest.to_json.
     """
 
     job: Job

@@ -23,8 +23,8 @@ from .errors import StoreUnusable
 MEMORY = "sqlite://"
 
 _BUSY_SECONDS = 30
-# Rows come in the order of their hashes, so a long append touches all of its indexes at once: with SQLite's own
-# 2 MiB a million offers took 1.6 times as long.
+# Rows come in the order of their hashes, so a long append touches all of its indexes at once: with
+# SQLite's own 2 MiB a million offers took 1.6 times as long.
 _CACHE_KIB = 64 * 1024
 _NAME_ANOTHER = f"Name another place: {ENVIRONMENT}=sqlite:////path/prices.sqlite"
 
